@@ -1,0 +1,362 @@
+"""The typed matrix: what matrix.yaml may say, and nothing else.
+
+Every section is a mapping keyed by id, so that an overlay can extend or replace one entry by name.
+Facts about an engine's backend are *grants* (``values`` that are accepted, ``when`` a condition holds) or
+*flags* (true, false, or a condition); everything that refuses, warns or is known to be broken is a `Rule`.
+Conditions are plain mappings (see `compatcheck.resolve.conditions`): no expression is ever evaluated.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+Condition = dict[str, Any]
+"""Field or derived fact -> constraint; all entries must hold. `all_of`, `any_of` and `not` nest."""
+
+Flag = bool | Condition
+"""Supported always (true), never (false), or where the condition holds."""
+
+Constraint = Any
+"""A scalar (equals), a list (one of), or a mapping with in, not, prefix, suffix, lt, le, gt, ge, multiple_of, absent."""
+
+Bites = Literal["config", "selection", "init", "first-request", "silent"]
+Refuser = Literal["engine", "library", "hardware", "toolkit", "package", "advisory"]
+Effect = Literal["unsupported", "degraded", "note"]
+
+
+class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """Base of every record: unknown keys are refused."""
+
+
+class Source(Strict, frozen=True, kw_only=True):
+    """Where a fact was seen: a `file:symbol@version`, a thread, or a live run."""
+
+    ref: str
+    kind: Literal["source", "thread", "run", "docs"] = "source"
+    note: str | None = None
+
+
+# --------------------------------------------------------------------------------------------- axes
+
+
+class Sm(Strict, frozen=True, kw_only=True):
+    """One compute capability, such as 9.0."""
+
+    family: str
+    arch: str
+    gpus: list[str]
+    smem_kib: int | None = None
+    """Largest shared memory of one thread block, KiB (CUDA C++ programming guide, compute capabilities)."""
+
+
+class KvCacheDtype(Strict, frozen=True, kw_only=True):
+    """A KV-cache dtype under the engine's name for it."""
+
+    title: str
+    storage: str | None = None
+    """torch dtype of the cache tensor; None where it is the model's own dtype."""
+    bits: str | None = None
+    """Stored bits per element, scales included, as a fraction such as '9/2'; None where it depends."""
+    quantised: bool = False
+    scale_layout: str | None = None
+    bytes_per_token_head: str | None = None
+    """Formula over D (head size), for people."""
+    mla_only: bool = False
+    checkpoint_algorithms: list[str] = []
+    """`kv_cache_quant_algo` values of a checkpoint that `auto` turns into this dtype."""
+    note: str | None = None
+    sources: list[Source] = []
+
+
+# --------------------------------------------------------------------------------- engine and backends
+
+
+class Grant(Strict, frozen=True, kw_only=True):
+    """Values that are accepted, always or where `when` holds."""
+
+    values: Constraint
+    when: Condition | None = None
+
+
+Grants = list[Grant]
+
+
+class JointRule(Strict, frozen=True, kw_only=True):
+    """A refusal by the selector that looks at several facts together. The first that holds speaks."""
+
+    code: str
+    when: Condition
+    words: str
+    why: str | None = None
+    fix: str | None = None
+    sources: list[Source] = []
+
+
+class BackendFacts(Strict, frozen=True, kw_only=True):
+    """What one backend states; None means not stated here (the base entry, or the engine's default, decides)."""
+
+    dtypes: list[str] | None = None
+    kv_cache_dtypes: Grants | None = None
+    head_sizes: Grants | None = None
+    block_sizes: Grants | None = None
+    """Kernel block sizes; a block size is accepted if it is a multiple of one of them."""
+    block_size_match: Literal["multiple", "exact"] | None = None
+    sms: Flag | None = None
+    mla: bool | None = None
+    sparse: bool | None = None
+    sinks: Flag | None = None
+    mm_prefix: Flag | None = None
+    sliding_window: Flag | None = None
+    non_causal: Flag | None = None
+    non_causal_dcp: Flag | None = None
+    batch_invariance: Flag | None = None
+    kv_connector: Flag | None = None
+    per_head_quant_scales: Flag | None = None
+    rswa: Flag | None = None
+    pcp: Flag | None = None
+    dcp: Flag | None = None
+    query_lens_mismatch: Flag | None = None
+    attn_types: list[str] | None = None
+    mla_dimensions: list[list[int]] | None = None
+    """MLA prefill: accepted [qk_nope_head_dim, qk_rope_head_dim, v_head_dim]; None or empty is any."""
+    joint_rules: list[JointRule] | None = None
+    missing_dependency: Condition | None = None
+    """MLA prefill: where this holds, the backend's package is not there."""
+    unimportable: str | None = None
+    """The engine lists the backend but cannot import it: its words."""
+    sources: list[Source] = []
+
+
+class BackendChange(BackendFacts, frozen=True, kw_only=True):
+    """What a release changed; every field given replaces the earlier one."""
+
+    since: str
+
+
+class Backend(BackendFacts, frozen=True, kw_only=True):
+    """One attention backend of an engine, as of its first covered release, and what changed later."""
+
+    title: str
+    since: str
+    until: str | None = None
+    """First release without it."""
+    extends: str | None = None
+    """Another backend whose facts hold where this one states none."""
+    members: list[str] = []
+    """A composite: dtypes, KV dtypes, head sizes, SMs and joint rules must hold for each member too."""
+    member_words: str | None = None
+    cls: str | None = None
+    changes: list[BackendChange] = []
+
+
+class SelectorCheck(Strict, frozen=True, kw_only=True):
+    """One question of the engine's selector, in its order, with the words of its refusal."""
+
+    check: str
+    code: str
+    words: str
+    since: str | None = None
+    until: str | None = None
+
+
+class PriorityCase(Strict, frozen=True, kw_only=True):
+    """The order in which backends are tried where `when` holds."""
+
+    order: list[str]
+    when: Condition | None = None
+
+
+class PriorityList(Strict, frozen=True, kw_only=True):
+    """The selection order since a release."""
+
+    since: str
+    cases: list[PriorityCase]
+    sources: list[Source] = []
+
+
+class FactCase(Strict, frozen=True, kw_only=True):
+    """One line of a decision list."""
+
+    value: str | int | bool | None = None
+    when: Condition | None = None
+
+
+class FactList(Strict, frozen=True, kw_only=True):
+    """The decision list since a release."""
+
+    since: str
+    cases: list[FactCase]
+    sources: list[Source] = []
+
+
+class DerivedFact(Strict, frozen=True, kw_only=True):
+    """A fact that the engine computes from others, such as the FlashAttention version it will use."""
+
+    title: str
+    versions: list[FactList]
+
+
+class RouteCase(Strict, frozen=True, kw_only=True):
+    """Which kernels a backend uses where `when` holds."""
+
+    when: Condition
+    route: str
+
+
+class Route(Strict, frozen=True, kw_only=True):
+    """Kernels per phase, and the data formats between them."""
+
+    title: str
+    kv_write: str | None = None
+    prefill: str | None = None
+    decode: str | None = None
+    query_dtype: str | None = None
+    output_dtype: str | None = None
+    scale_layout: str | None = None
+    page_layout: str | None = None
+    head_sizes: list[int] = []
+    note: str | None = None
+    sources: list[Source] = []
+
+
+class Release(Strict, frozen=True, kw_only=True):
+    """One release of the engine and what it pins."""
+
+    flashinfer: str
+    torch: str
+    date: str | None = None
+
+
+class ModelTypes(Strict, frozen=True, kw_only=True):
+    """Which model types the engine treats as MLA, since a release."""
+
+    since: str
+    types: list[str]
+    sources: list[Source] = []
+
+
+class KvDtypeList(Strict, frozen=True, kw_only=True):
+    """KV-cache dtypes the engine's option accepts, since a release."""
+
+    since: str
+    values: list[str]
+    sources: list[Source] = []
+
+
+class Engine(Strict, frozen=True, kw_only=True):
+    """A serving engine, its releases and everything its selector decides."""
+
+    title: str
+    releases: dict[str, Release]
+    kv_cache_dtypes: list[KvDtypeList]
+    defaults: BackendFacts
+    """What the engine's base class answers where a backend states nothing."""
+    selector: list[SelectorCheck]
+    prefill_selector: list[SelectorCheck]
+    facts: dict[str, DerivedFact]
+    backends: dict[str, Backend]
+    mla_prefill_backends: dict[str, Backend]
+    priorities: list[PriorityList]
+    mla_prefill_priorities: list[PriorityList]
+    mla_model_types: list[ModelTypes]
+    routes: dict[str, Route]
+    routing: list[RouteCase]
+    forced_words: str
+    none_words: str
+
+
+# --------------------------------------------------------------------------------------------- kernels
+
+
+class Refusal(Strict, frozen=True, kw_only=True):
+    """How a library refuses: exception type and a regular expression over its text."""
+
+    code: str
+    when: Condition
+    exception: str
+    match: str
+    versions: str | None = None
+    outcome: Literal["refused", "compile-error"] = "refused"
+    bites: Bites = "first-request"
+    why: str | None = None
+    fix: str | None = None
+    sources: list[Source] = []
+
+
+class Kernel(Strict, frozen=True, kw_only=True):
+    """An implementation in a library that can be called without the engine."""
+
+    title: str
+    library: str
+    symbol: str
+    since: str | None = None
+    """First version that has the symbol; its pre-releases count, see `uncertain`."""
+    until: str | None = None
+    uncertain: str | None = None
+    """Versions of which some builds have the symbol and some do not (nightlies)."""
+    phase: Literal["write", "prefill", "decode", "dequantise", "quantise", "gemm"]
+    sms: list[str]
+    q_dtypes: list[str] = []
+    kv_dtypes: Grants = []
+    o_dtypes: list[str] = []
+    head_sizes: Grants = []
+    page_sizes: Grants = []
+    layouts: list[str] = []
+    features: list[str] = []
+    scale_layout: str | None = None
+    needs: list[str] = []
+    refusals: list[Refusal] = []
+    tolerance: dict[str, float] = {}
+    """Largest relative error ||out - ref|| / ||ref|| by KV dtype, reference in fp32 on the dequantised cache."""
+    note: str | None = None
+    sources: list[Source] = []
+
+
+# ----------------------------------------------------------------------------------------------- rules
+
+
+class Rule(Strict, frozen=True, kw_only=True):
+    """A refusal after or before selection, or an advisory: a combination known to be bad that gates let through."""
+
+    title: str
+    refuser: Refuser
+    bites: Bites
+    effect: Effect
+    when: Condition
+    why: str
+    fix: str
+    sources: list[Source]
+    words: list[str] = []
+    """What a user sees, verbatim or as a regular expression between slashes; the first is the message's own."""
+    exception: str | None = None
+    subject: str | None = None
+    """Rules with one subject are alternatives: their versions may neither overlap nor leave a gap."""
+    versions: str | None = None
+    """Range of the subject's own version axis, PEP 440."""
+    axis: Literal["engine_version", "flashinfer_version", "torch_version", "cuda_version"] = "engine_version"
+    kernels: list[str] = []
+    """Only where the route uses one of these."""
+    history: list[str] = []
+    recheck: str | None = None
+    confirmed: Literal["run", "reported", "reading", "predicted"] = "reading"
+
+
+class Library(Strict, frozen=True, kw_only=True):
+    """A kernel library and its known releases, oldest first."""
+
+    title: str
+    releases: list[str]
+
+
+class Matrix(Strict, frozen=True, kw_only=True):
+    """The whole matrix."""
+
+    schema: Literal[1]
+    sms: dict[str, Sm]
+    kv_cache_dtypes: dict[str, KvCacheDtype]
+    libraries: dict[str, Library]
+    engines: dict[str, Engine]
+    kernels: dict[str, Kernel]
+    rules: dict[str, Rule]
