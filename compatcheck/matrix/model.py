@@ -121,6 +121,8 @@ class BackendFacts(Strict, frozen=True, kw_only=True):
     attn_types: list[str] | None = None
     mla_dimensions: list[list[int]] | None = None
     """MLA prefill: accepted [qk_nope_head_dim, qk_rope_head_dim, v_head_dim]; None or empty is any."""
+    mla_dimensions_named: bool | None = None
+    """MLA prefill: whether the refusal lists the accepted dimensions."""
     joint_rules: list[JointRule] | None = None
     missing_dependency: Condition | None = None
     """MLA prefill: where this holds, the backend's package is not there."""
@@ -226,6 +228,8 @@ class Release(Strict, frozen=True, kw_only=True):
 
     flashinfer: str
     torch: str
+    cuda: str | None = None
+    """CUDA version of the torch wheel that it pins, from the default index."""
     date: str | None = None
 
 

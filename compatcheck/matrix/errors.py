@@ -1,0 +1,26 @@
+"""What can be wrong with a matrix file, and where."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing wrong at one place. Lines and columns count from 1; 0 where the place is the whole file."""
+
+    file: str
+    line: int
+    column: int
+    code: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}: {self.message} [{self.code}]"
+
+
+class MatrixError(ValueError):
+    """A matrix that cannot be used; `problems` lists everything that was found."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = problems

@@ -1,0 +1,338 @@
+"""One attention backend at one release: its facts merged, its checks compiled, in the engine's order."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+
+from compatcheck.matrix.model import (
+    Backend,
+    BackendFacts,
+    Grants,
+    JointRule,
+    SelectorCheck,
+)
+from compatcheck.matrix.versions import parse
+from compatcheck.resolve.conditions import All, Any_, Compiler, Constant, Not, Predicate
+from compatcheck.resolve.words import fill, placeholders
+
+FACT_FIELDS = BackendFacts.__struct_fields__
+
+FLAG_OF_FIELD = {
+    "use_mm_prefix": "mm_prefix",
+    "has_sink": "sinks",
+    "use_per_head_quant_scales": "per_head_quant_scales",
+    "sliding_window": "sliding_window",
+    "use_rswa": "rswa",
+    "use_non_causal": "non_causal",
+    "use_batch_invariant": "batch_invariance",
+    "use_kv_connector": "kv_connector",
+    "use_pcp": "pcp",
+    "use_dcp": "dcp",
+    "use_adaptive_verification": "query_lens_mismatch",
+}
+"""Configuration field that asks for a feature -> the backend's flag that grants it."""
+
+_CACHE_LIMIT = 65536
+
+
+def in_release(since: str, until: str | None, release: str) -> bool:
+    """Return whether an entry is part of a release."""
+    at = parse(release)
+    return parse(since) <= at and (until is None or at < parse(until))
+
+
+def merge(backends: dict[str, Backend], name: str, release: str, defaults: BackendFacts) -> dict[str, Any]:
+    """Return every fact of a backend at a release: own, then changed, then its parent's, then the engine's default."""
+    backend = backends[name]
+    facts = dict.fromkeys(FACT_FIELDS)
+    for layer in (backend, *(c for c in backend.changes if parse(c.since) <= parse(release))):
+        for field in FACT_FIELDS:
+            value = getattr(layer, field)
+            if value is not None and value != []:
+                facts[field] = value
+            elif value == [] and field in ("head_sizes", "joint_rules", "mla_dimensions"):
+                facts[field] = value
+    fallback = (
+        merge(backends, backend.extends, release, defaults)
+        if backend.extends
+        else msgspec.structs.asdict(defaults)
+    )
+    return {field: fallback[field] if facts[field] is None else facts[field] for field in FACT_FIELDS}
+
+
+class Check:
+    """One question of the selector: does it refuse, in which words."""
+
+    def __init__(self, code: str, words: str, refuses: Predicate, rule: JointRule | None = None) -> None:
+        self.code = code
+        self.words = words
+        self.rule = rule
+        self._predicate = refuses
+        self.fields = sorted(refuses.fields)
+        self._key = attrgetter(*self.fields) if self.fields else (lambda facts: None)
+        self._cache: dict[Any, bool | None] = {}
+        self.asks = placeholders(words)
+
+    def refuses(self, facts: Any) -> bool | None:
+        """Return True, False or None (a fact is missing)."""
+        key = self._key(facts)
+        try:
+            return self._cache[key]
+        except KeyError:
+            if len(self._cache) > _CACHE_LIMIT:
+                self._cache.clear()
+            answer = self._cache[key] = self._predicate.test(facts)
+            return answer
+
+    def missing(self, facts: Any) -> frozenset[str]:
+        """Return the missing facts that keep it from deciding."""
+        return self._predicate.missing(facts)
+
+    def say(self, facts: Any) -> str:
+        """Return the engine's words for this refusal."""
+        return fill(self.words, facts) if self.asks else self.words
+
+
+class _Refused:
+    """A value is given, and no grant accepts it."""
+
+    def __init__(self, field: str, grants: Predicate, when_absent: bool | None) -> None:
+        self.fields = grants.fields | {field}
+        self._get = attrgetter(field)
+        self._field = field
+        self._grants = grants
+        self._when_absent = when_absent
+
+    def test(self, facts: Any) -> bool | None:
+        if self._get(facts) is None:
+            return self._when_absent
+        accepted = self._grants.test(facts)
+        return None if accepted is None else not accepted
+
+    def missing(self, facts: Any) -> frozenset[str]:
+        if self._get(facts) is None:
+            return frozenset({self._field}) if self._when_absent is None else frozenset()
+        return self._grants.missing(facts)
+
+
+class _FeatureRefused:
+    """A feature is asked for, and the backend's flag does not grant it."""
+
+    def __init__(self, field: str, flag: Predicate) -> None:
+        self.fields = flag.fields | {field}
+        self._asked = attrgetter(field)
+        self._field = field
+        self._flag = flag
+
+    def test(self, facts: Any) -> bool | None:
+        asked = self._asked(facts)
+        if asked is None and self._field != "sliding_window":
+            return None if self._flag.test(facts) is not True else False
+        if not asked:
+            return False
+        granted = self._flag.test(facts)
+        return None if granted is None else not granted
+
+    def missing(self, facts: Any) -> frozenset[str]:
+        if self._asked(facts) is None:
+            return frozenset({self._field})
+        return self._flag.missing(facts)
+
+
+class _NonCausalDcp:
+    """Non-causal MLA attention under DCP is asked for, and not granted."""
+
+    def __init__(self, flag: Predicate) -> None:
+        self.fields = flag.fields | {"use_mla", "use_non_causal", "use_dcp"}
+        self._flag = flag
+
+    def test(self, facts: Any) -> bool | None:
+        if not (facts.use_mla and facts.use_non_causal and facts.use_dcp):
+            return False
+        granted = self._flag.test(facts)
+        return None if granted is None else not granted
+
+    def missing(self, facts: Any) -> frozenset[str]:
+        return self._flag.missing(facts)
+
+
+class _FirstOf:
+    """A joint rule speaks only if no earlier one does."""
+
+    def __init__(self, earlier: list[Predicate], own: Predicate) -> None:
+        self.fields = own.fields.union(*(p.fields for p in earlier))
+        self._earlier = earlier
+        self._own = own
+
+    def test(self, facts: Any) -> bool | None:
+        own = self._own.test(facts)
+        if own is False:
+            return False
+        for predicate in self._earlier:
+            before = predicate.test(facts)
+            if before is True:
+                return False
+            if before is None:
+                own = None
+        return own
+
+    def missing(self, facts: Any) -> frozenset[str]:
+        return self._own.missing(facts).union(*(p.missing(facts) for p in self._earlier))
+
+
+class BackendProgram:
+    """A backend's checks at one release, ready to be asked."""
+
+    def __init__(
+        self,
+        name: str,
+        backends: dict[str, Backend],
+        release: str,
+        defaults: BackendFacts,
+        selector: list[SelectorCheck],
+        compiler: Compiler,
+    ) -> None:
+        self.name = name
+        self.backend = backends[name]
+        self.facts = merge(backends, name, release, defaults)
+        self._compiler = compiler
+        self._members = [merge(backends, member, release, defaults) for member in self.backend.members]
+        self.checks: list[Check] = []
+        for check in selector:
+            if in_release(check.since or "0", check.until, release):
+                self.checks += self._build(check)
+
+    def judge(self, facts: Any) -> tuple[list[Check], frozenset[str]]:
+        """Return the checks that refuse, in order, and the missing facts of those that cannot tell."""
+        refusing: list[Check] = []
+        missing: frozenset[str] = frozenset()
+        for check in self.checks:
+            answer = check.refuses(facts)
+            if answer:
+                refusing.append(check)
+            elif answer is None:
+                missing |= check.missing(facts)
+        return refusing, missing
+
+    # ------------------------------------------------------------------------------------- compile
+
+    def _build(self, check: SelectorCheck) -> list[Check]:
+        name = check.check
+        if name == "joint_rules":
+            return self._joint_rules()
+        predicate = self._predicate(name)
+        return [] if predicate is None else [Check(check.code, self._worded(check.words), predicate)]
+
+    def _worded(self, words: str) -> str:
+        dims = self.facts["mla_dimensions"]
+        names = ("qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
+        supported = ", ".join(
+            "(" + ", ".join(f"{n}={v}" for n, v in zip(names, triple, strict=True)) + ")"
+            for triple in dims or []
+        )
+        if self.facts["mla_dimensions_named"] is False:
+            return words.replace("{supported_dimensions}", "")
+        return words.replace("{supported_dimensions}", f"; supported: {supported}" if supported else "")
+
+    def _predicate(self, name: str) -> Predicate | None:
+        own = self.facts
+        if name in FLAG_OF_FIELD:
+            flag = FLAG_OF_FIELD[name]
+            granted = self._compiler.flag(own[flag])
+            return (
+                None
+                if isinstance(granted, Constant) and granted.test(None)
+                else _FeatureRefused(name, granted)
+            )
+        if name == "mla":
+            return None if own["mla"] else self._compiler.condition({"use_mla": True})
+        if name == "non_mla":
+            return self._compiler.condition({"use_mla": False}) if own["mla"] else None
+        if name == "sparse":
+            return None if own["sparse"] else self._compiler.condition({"use_sparse": True})
+        if name == "non_sparse":
+            return self._compiler.condition({"use_sparse": False}) if own["sparse"] else None
+        if name == "non_causal_dcp":
+            return _NonCausalDcp(self._compiler.flag(own["non_causal_dcp"]))
+        if name == "sm":
+            return _Refused("sm", self._everywhere("sms"), None)
+        if name == "dtype":
+            return _Refused("dtype", self._listed("dtype", "dtypes"), None)
+        if name == "attn_type":
+            return _Refused("attn_type", self._listed("attn_type", "attn_types"), None)
+        if name in ("head_size", "kv_cache_dtype"):
+            return _Refused(name, self._granted(name, f"{name}s"), None)
+        if name == "block_size":
+            return _Refused(name, self._blocks(own["block_sizes"]), False)
+        if name == "dependency":
+            return self._compiler.condition(own["missing_dependency"]) if own["missing_dependency"] else None
+        if name == "mla_dimensions":
+            return self._dimensions(own["mla_dimensions"])
+        raise ValueError(f"selector check {name!r} is not one that compatcheck knows")
+
+    def _everywhere(self, field: str) -> Predicate:
+        """A flag that must hold for the backend and for each member."""
+        parts = [
+            self._compiler.flag(facts[field])
+            for facts in (self.facts, *self._members)
+            if facts[field] is not None
+        ]
+        return All(parts)
+
+    def _listed(self, field: str, key: str) -> Predicate:
+        parts = [
+            self._compiler.condition({field: list(facts[key])})
+            for facts in (self.facts, *self._members)
+            if facts[key] is not None
+        ]
+        return All(parts)
+
+    def _granted(self, field: str, key: str) -> Predicate:
+        """Accepted by one grant of the backend, and by one grant of each member. No grants at all: anything."""
+        return All([self._grants(field, facts[key]) for facts in (self.facts, *self._members) if facts[key]])
+
+    def _grants(self, field: str, grants: Grants) -> Predicate:
+        return Any_([self._compiler.condition({field: g.values, **_joined(g.when)}) for g in grants])
+
+    def _blocks(self, grants: Grants | None) -> Predicate:
+        if not grants:
+            return Constant(True)
+        exact = self.facts["block_size_match"] == "exact"
+        parts: list[Predicate] = []
+        for grant in grants:
+            for size in grant.values if isinstance(grant.values, list) else [grant.values]:
+                test = size if exact else {"multiple_of": size}
+                parts.append(self._compiler.condition({"block_size": test, **_joined(grant.when)}))
+        return Any_(parts)
+
+    def _dimensions(self, triples: list[list[int]] | None) -> Predicate | None:
+        if not triples:
+            return None
+        return Not(
+            Any_(
+                [
+                    self._compiler.condition({"qk_nope_head_dim": n, "qk_rope_head_dim": r, "v_head_dim": v})
+                    for n, r, v in triples
+                ]
+            )
+        )
+
+    def _joint_rules(self) -> list[Check]:
+        rules: list[tuple[str, JointRule]] = []
+        for member, facts in zip(self.backend.members, self._members, strict=True):
+            rules += [(f"{member}: ", rule) for rule in facts["joint_rules"] or []]
+        rules += [("", rule) for rule in self.facts["joint_rules"] or []]
+        checks: list[Check] = []
+        earlier: list[Predicate] = []
+        for prefix, rule in rules:
+            own = self._compiler.condition(rule.when)
+            checks.append(Check(rule.code, prefix + rule.words, _FirstOf(list(earlier), own), rule))
+            earlier.append(own)
+        return checks
+
+
+def _joined(when: dict[str, Any] | None) -> dict[str, Any]:
+    return {"all_of": [when]} if when else {}

@@ -1,0 +1,311 @@
+"""Conditions in three-valued logic: true, false, or unknown (None) because a fact is missing.
+
+A condition is a mapping of field to constraint, all of which must hold, with `all_of`, `any_of` and `not` to nest.
+It is compiled once to an object that answers `test(facts)` and, where that is None, `missing(facts)`: the names of the
+facts that would decide. Nothing is evaluated from text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import Any, Protocol
+
+from compatcheck.matrix import versions
+from compatcheck.matrix.sm import family
+from compatcheck.resolve.configuration import NULLABLE, VERSION_FIELDS
+
+
+class ConditionError(ValueError):
+    """A condition that says something impossible; `path` leads to the place inside it."""
+
+    def __init__(self, message: str, path: tuple[str | int, ...] = ()) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class Predicate(Protocol):
+    """A compiled condition."""
+
+    fields: frozenset[str]
+
+    def test(self, facts: Any) -> bool | None:
+        """Return True, False, or None where a needed fact is missing."""
+
+    def missing(self, facts: Any) -> frozenset[str]:
+        """Return the missing facts that keep `test` from deciding."""
+
+
+class Derived(Protocol):
+    """A fact computed from others."""
+
+    fields: frozenset[str]
+
+    def value(self, facts: Any) -> Any:
+        """Return the value, or `UNKNOWN`."""
+
+    def missing(self, facts: Any) -> frozenset[str]:
+        """Return the missing facts that keep it unknown."""
+
+
+class _Unknown:
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN = _Unknown()
+_NOTHING: frozenset[str] = frozenset()
+
+
+class Constant:
+    """Always or never."""
+
+    fields: frozenset[str] = _NOTHING
+
+    def __init__(self, value: bool) -> None:
+        self._value = value
+
+    def test(self, facts: Any) -> bool | None:
+        return self._value
+
+    def missing(self, facts: Any) -> frozenset[str]:
+        return _NOTHING
+
+
+class Leaf:
+    """One field against one constraint."""
+
+    def __init__(self, field: str, matches: Callable[[Any], bool], when_absent: bool | None) -> None:
+        self.fields = frozenset({field})
+        self._get = attrgetter(field)
+        self._matches = matches
+        self._when_absent = when_absent
+
+    def test(self, facts: Any) -> bool | None:
+        value = self._get(facts)
+        return self._when_absent if value is None else self._matches(value)
+
+    def missing(self, facts: Any) -> frozenset[str]:
+        return self.fields if self.test(facts) is None else _NOTHING
+
+
+class DerivedLeaf:
+    """A derived fact against one constraint."""
+
+    def __init__(self, fact: Derived, matches: Callable[[Any], bool], when_absent: bool | None) -> None:
+        self.fields = fact.fields
+        self._fact = fact
+        self._matches = matches
+        self._when_absent = when_absent
+
+    def test(self, facts: Any) -> bool | None:
+        value = self._fact.value(facts)
+        if value is UNKNOWN:
+            return None
+        return bool(self._when_absent) if value is None else self._matches(value)
+
+    def missing(self, facts: Any) -> frozenset[str]:
+        return self._fact.missing(facts) if self.test(facts) is None else _NOTHING
+
+
+class All:
+    """Every part holds: false if one is false, else unknown if one is unknown."""
+
+    def __init__(self, parts: list[Predicate]) -> None:
+        self.parts = parts
+        self.fields = frozenset().union(*(p.fields for p in parts)) if parts else _NOTHING
+
+    def test(self, facts: Any) -> bool | None:
+        unknown = False
+        for part in self.parts:
+            value = part.test(facts)
+            if value is False:
+                return False
+            unknown = unknown or value is None
+        return None if unknown else True
+
+    def missing(self, facts: Any) -> frozenset[str]:
+        if self.test(facts) is not None:
+            return _NOTHING
+        return frozenset().union(*(p.missing(facts) for p in self.parts))
+
+
+class Any_:
+    """One part holds: true if one is true, else unknown if one is unknown."""
+
+    def __init__(self, parts: list[Predicate]) -> None:
+        self.parts = parts
+        self.fields = frozenset().union(*(p.fields for p in parts)) if parts else _NOTHING
+
+    def test(self, facts: Any) -> bool | None:
+        unknown = False
+        for part in self.parts:
+            value = part.test(facts)
+            if value is True:
+                return True
+            unknown = unknown or value is None
+        return None if unknown else False
+
+    def missing(self, facts: Any) -> frozenset[str]:
+        if self.test(facts) is not None:
+            return _NOTHING
+        return frozenset().union(*(p.missing(facts) for p in self.parts))
+
+
+class Not:
+    """The part does not hold."""
+
+    def __init__(self, part: Predicate) -> None:
+        self._part = part
+        self.fields = part.fields
+
+    def test(self, facts: Any) -> bool | None:
+        value = self._part.test(facts)
+        return None if value is None else not value
+
+    def missing(self, facts: Any) -> frozenset[str]:
+        return self._part.missing(facts)
+
+
+class Compiler:
+    """Turns conditions into predicates for a given vocabulary of fields, SMs and derived facts."""
+
+    def __init__(
+        self,
+        sms: Mapping[str, Any],
+        fields: frozenset[str],
+        derived: Mapping[str, Derived] | None = None,
+        nullable: frozenset[str] = NULLABLE,
+    ) -> None:
+        self._families: dict[str, list[str]] = {}
+        for sm in sms:
+            self._families.setdefault(family(sm), []).append(sm)
+        self._sms = frozenset(sms)
+        self._fields = fields
+        self._derived = {} if derived is None else derived
+        self._nullable = nullable
+
+    def flag(self, flag: bool | dict[str, Any]) -> Predicate:
+        """Compile true, false or a condition."""
+        return Constant(flag) if isinstance(flag, bool) else self.condition(flag)
+
+    def condition(self, condition: dict[str, Any] | None) -> Predicate:
+        """Compile a condition; None always holds. Raises `ConditionError`."""
+        if not condition:
+            return Constant(True)
+        parts: list[Predicate] = []
+        for key, constraint in condition.items():
+            if key in ("all_of", "any_of"):
+                nested = [self._nested(c, (key, i)) for i, c in enumerate(self._list(key, constraint))]
+                parts.append(All(nested) if key == "all_of" else Any_(nested))
+            elif key == "not":
+                parts.append(Not(self._nested(constraint, (key,))))
+            else:
+                parts.append(self._leaf(key, constraint))
+        return parts[0] if len(parts) == 1 else All(parts)
+
+    def _list(self, key: str, value: Any) -> list[Any]:
+        if not isinstance(value, list) or not value:
+            raise ConditionError(f"{key} needs a list of conditions", (key,))
+        return value
+
+    def _nested(self, value: Any, path: tuple[str | int, ...]) -> Predicate:
+        if not isinstance(value, dict):
+            raise ConditionError(f"expected a condition (a mapping), found {value!r}", path)
+        try:
+            return self.condition(value)
+        except ConditionError as error:
+            raise ConditionError(str(error), path + error.path) from error
+
+    def _leaf(self, field: str, constraint: Any) -> Predicate:
+        absent = _absent_answer(constraint)
+        if field in self._derived:
+            return DerivedLeaf(self._derived[field], self.constraint(constraint), absent)
+        if field not in self._fields:
+            known = ", ".join(sorted(self._fields | set(self._derived)))
+            raise ConditionError(f"unknown field {field!r}; fields are: {known}", (field,))
+        matches: Callable[[Any], bool]
+        if field in VERSION_FIELDS:
+            matches = self._version_range(field, constraint)
+        elif field == "sm":
+            matches = self.constraint(self._expand(constraint))
+        else:
+            matches = self.constraint(constraint)
+        return Leaf(field, matches, absent if field in self._nullable else None)
+
+    def _version_range(self, field: str, constraint: Any) -> Callable[[Any], bool]:
+        if not isinstance(constraint, str):
+            raise ConditionError(f"{field} needs a quoted version range such as '>=0.6.15.dev0'", (field,))
+        try:
+            versions.specifiers(constraint)
+        except versions.InvalidSpecifier as error:
+            raise ConditionError(f"{field}: {constraint!r} is not a PEP 440 range", (field,)) from error
+        return lambda version: versions.contains(constraint, version)
+
+    def _expand(self, constraint: Any) -> Any:
+        """Replace family names by their members; refuse SMs that the matrix does not list."""
+        if isinstance(constraint, dict):
+            extra = set(constraint) - {"in", "not"}
+            if extra:
+                raise ConditionError(
+                    f"sm takes a set or a family, never a bound: found {sorted(extra)}", ("sm",)
+                )
+            return {key: self._expand(value) for key, value in constraint.items()}
+        members: list[str] = []
+        for item in constraint if isinstance(constraint, list) else [constraint]:
+            if item in self._families:
+                members += self._families[item]
+            elif item in self._sms:
+                members.append(item)
+            else:
+                raise ConditionError(
+                    f"sm: {item!r} is neither a compute capability nor a family of the matrix", ("sm",)
+                )
+        return members
+
+    def constraint(self, constraint: Any) -> Callable[[Any], bool]:
+        """Compile a constraint to a test of one (given) value."""
+        if isinstance(constraint, list):
+            members = frozenset(constraint)
+            return members.__contains__
+        if not isinstance(constraint, dict):
+            return constraint.__eq__ if isinstance(constraint, str) else lambda value: value == constraint
+        tests: list[Callable[[Any], bool]] = []
+        for key, operand in constraint.items():
+            build = OPERATORS.get(key)
+            if build is None:
+                raise ConditionError(
+                    f"unknown comparison {key!r}; there are: {', '.join(sorted(OPERATORS))}", (key,)
+                )
+            tests.append(build(operand))
+        if len(tests) == 1:
+            return tests[0]
+        return lambda value: all(test(value) for test in tests)
+
+
+def _absent_answer(constraint: Any) -> bool:
+    """What a constraint says of a field that is absent for good."""
+    if isinstance(constraint, dict):
+        if "absent" in constraint:
+            return bool(constraint["absent"])
+        return "not" in constraint and len(constraint) == 1
+    return False
+
+
+def _not(operand: Any) -> Callable[[Any], bool]:
+    excluded = frozenset(operand if isinstance(operand, list) else [operand])
+    return lambda value: value not in excluded
+
+
+OPERATORS: dict[str, Callable[[Any], Callable[[Any], bool]]] = {
+    "in": lambda operand: frozenset(operand).__contains__,
+    "not": _not,
+    "prefix": lambda operand: lambda value: str(value).startswith(operand),
+    "suffix": lambda operand: lambda value: str(value).endswith(operand),
+    "lt": lambda operand: lambda value: value < operand,
+    "le": lambda operand: lambda value: value <= operand,
+    "gt": lambda operand: lambda value: value > operand,
+    "ge": lambda operand: lambda value: value >= operand,
+    "multiple_of": lambda operand: lambda value: value % operand == 0,
+    "absent": lambda operand: lambda value: not operand,
+}

@@ -1,0 +1,120 @@
+"""One configuration to be judged: the fields, how they are written, what is assumed where one is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class Configuration(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """The facts a verdict depends on. None means not given; see `NULLABLE` for fields where it means "none".
+
+    Head sizes and ranks are in elements, block sizes in tokens, head counts per model (not per rank).
+    """
+
+    engine: str | None = None
+    engine_version: str | None = None
+    flashinfer_version: str | None = None
+    torch_version: str | None = None
+    cuda_version: str | None = None
+    sm: str | int | float | None = None
+    backend: str | None = None
+    dtype: str | None = None
+    kv_cache_dtype: str | None = None
+    head_size: int | None = None
+    block_size: int | None = None
+    use_mla: bool | None = None
+    use_sparse: bool | None = None
+    has_sink: bool | None = None
+    num_qo_heads: int | None = None
+    num_kv_heads: int | None = None
+    kv_lora_rank: int | None = None
+    qk_nope_head_dim: int | None = None
+    qk_rope_head_dim: int | None = None
+    v_head_dim: int | None = None
+    index_topk: int | None = None
+    compress_ratios: tuple[int, ...] | None = None
+    sliding_window: int | bool | None = None
+    use_mm_prefix: bool | None = None
+    use_non_causal: bool | None = None
+    use_dcp: bool | None = None
+    use_per_head_quant_scales: bool | None = None
+    use_batch_invariant: bool | None = None
+    use_kv_connector: bool | None = None
+    attn_type: str | None = None
+    cubins_available: bool | None = None
+    use_pcp: bool | None = None
+    use_rswa: bool | None = None
+    use_adaptive_verification: bool | None = None
+    use_trtllm_attention: bool | None = None
+    flash_attn_version: int | None = None
+    model_type: str | None = None
+    weight_quantization: str | None = None
+    has_flashinfer: bool | None = None
+    slot_mapping_helpers: bool | None = None
+    """Whether the installed FlashInfer really has the two helpers; a probed host knows, a version only suggests."""
+
+
+FIELDS: tuple[str, ...] = Configuration.__struct_fields__
+
+NULLABLE = frozenset(
+    {
+        "block_size",
+        "index_topk",
+        "compress_ratios",
+        "sliding_window",
+        "use_trtllm_attention",
+        "flash_attn_version",
+        "model_type",
+        "weight_quantization",
+        "slot_mapping_helpers",
+        "backend",
+    }
+)
+"""Fields whose absence is an answer (the model has none, the user forces none), not a missing fact."""
+
+VERSION_FIELDS = frozenset({"engine_version", "flashinfer_version", "torch_version", "cuda_version"})
+
+DEFAULTS: dict[str, tuple[Any, str]] = {
+    "engine": ("vllm", "the only engine in the matrix"),
+    "dtype": ("bfloat16", "what most checkpoints hold"),
+    "kv_cache_dtype": ("auto", "the engine's default"),
+    "use_mla": (False, "no MLA dimensions given"),
+    "use_sparse": (False, "the engine's default"),
+    "has_sink": (False, "the engine's default"),
+    "use_mm_prefix": (False, "the engine's default"),
+    "use_non_causal": (False, "the engine's default"),
+    "use_dcp": (False, "the engine's default"),
+    "use_pcp": (False, "the engine's default"),
+    "use_rswa": (False, "the engine's default"),
+    "use_adaptive_verification": (False, "the engine's default"),
+    "use_per_head_quant_scales": (False, "the engine's default"),
+    "use_batch_invariant": (False, "the engine's default"),
+    "use_kv_connector": (False, "the engine's default"),
+    "attn_type": ("decoder", "the engine's default"),
+    "cubins_available": (True, "flashinfer-cubin installed or NVIDIA's artifact server reachable"),
+    "has_flashinfer": (True, "the engine's wheel requires it"),
+}
+"""What is taken where nothing is given, and on what ground; everything else stays unknown."""
+
+QUIET_DEFAULTS = frozenset(
+    name for name, (_, ground) in DEFAULTS.items() if ground == "the engine's default" or name == "engine"
+)
+"""Defaults that need no mention in text output: they are what the engine itself would take."""
+
+DTYPE_SPELLINGS = {
+    "bf16": "bfloat16",
+    "fp16": "float16",
+    "half": "float16",
+    "float": "float32",
+    "fp32": "float32",
+}
+
+
+def spell_dtype(text: str) -> str:
+    """Return the torch name of a dtype: 'torch.bfloat16' and 'bf16' -> 'bfloat16'."""
+    name = text.removeprefix("torch.").lower()
+    return DTYPE_SPELLINGS.get(name, name)

@@ -1,0 +1,179 @@
+"""An engine at one release: derived facts, backends and orders, compiled once and asked many times."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from compatcheck.matrix.model import Backend, Engine, FactCase, Matrix, PriorityList, SelectorCheck
+from compatcheck.matrix.versions import parse
+from compatcheck.resolve.backend import BackendProgram, Check, in_release
+from compatcheck.resolve.conditions import UNKNOWN, Compiler
+from compatcheck.resolve.configuration import FIELDS
+from compatcheck.resolve.derived import DecisionList
+
+T = TypeVar("T", bound=Any)
+
+
+def latest(entries: list[T], release: str) -> T | None:
+    """Return the entry with the newest `since` that is not newer than the release."""
+    at = parse(release)
+    fitting = [entry for entry in entries if parse(entry.since) <= at]
+    return max(fitting, key=lambda entry: parse(entry.since)) if fitting else None
+
+
+class Judgement:
+    """What the selector says of one backend."""
+
+    __slots__ = ("backend", "checks", "missing", "words")
+
+    def __init__(
+        self, backend: str, checks: list[Check], words: tuple[str, ...], missing: frozenset[str]
+    ) -> None:
+        self.backend = backend
+        self.checks = checks
+        self.words = words
+        self.missing = missing
+
+    @property
+    def accepted(self) -> bool | None:
+        """True, False, or None where a fact is missing."""
+        return False if self.words else (None if self.missing else True)
+
+
+class Selection:
+    """What the engine picks where none is forced."""
+
+    __slots__ = ("judgements", "missing", "selected")
+
+    def __init__(self, judgements: list[Judgement], selected: str | None, missing: frozenset[str]) -> None:
+        self.judgements = judgements
+        self.selected = selected
+        self.missing = missing
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """Backends that the selector accepts, in its order."""
+        return tuple(j.backend for j in self.judgements if j.accepted)
+
+    @property
+    def rejected(self) -> dict[str, tuple[str, ...]]:
+        """Backends that it refuses, with its words."""
+        return {j.backend: j.words for j in self.judgements if j.words}
+
+
+class EngineProgram:
+    """The selector of one engine release."""
+
+    def __init__(self, matrix: Matrix, engine: Engine, release: str) -> None:
+        self.engine = engine
+        self.release = release
+        self.derived: dict[str, DecisionList] = {}
+        self.compiler = Compiler(matrix.sms, frozenset(FIELDS), self.derived)
+        for name, fact in engine.facts.items():
+            entry = latest(fact.versions, release)
+            cases = entry.cases if entry else [FactCase()]
+            self.derived[name] = DecisionList(cases, self.compiler)
+        accepted = latest(engine.kv_cache_dtypes, release)
+        self.kv_cache_dtypes: list[str] = accepted.values if accepted else []
+        self.backends = self._present(engine.backends)
+        self.prefill_backends = self._present(engine.mla_prefill_backends)
+        self._programs: dict[str, BackendProgram] = {}
+        self._prefill_programs: dict[str, BackendProgram] = {}
+        self._order = self._orders(engine.priorities)
+        self._prefill_order = self._orders(engine.mla_prefill_priorities)
+        cases = [FactCase(value=case.route, when=case.when) for case in engine.routing]
+        self._routing = DecisionList(cases, self.compiler)
+
+    def _present(self, backends: dict[str, Backend]) -> list[str]:
+        return [name for name, b in backends.items() if in_release(b.since, b.until, self.release)]
+
+    def _orders(self, lists: list[PriorityList]) -> tuple[list[list[str]], DecisionList]:
+        entry = latest(lists, self.release)
+        cases = entry.cases if entry else []
+        decide = DecisionList([FactCase(value=i, when=c.when) for i, c in enumerate(cases)], self.compiler)
+        return [case.order for case in cases], decide
+
+    def program(self, name: str) -> BackendProgram:
+        """Return a backend's compiled checks; `name` must be one of `backends`."""
+        return self._compiled(name, self._programs, self.engine.backends, self.engine.selector)
+
+    def prefill_program(self, name: str) -> BackendProgram:
+        """Return an MLA prefill backend's compiled checks."""
+        return self._compiled(
+            name, self._prefill_programs, self.engine.mla_prefill_backends, self.engine.prefill_selector
+        )
+
+    def _compiled(
+        self,
+        name: str,
+        programs: dict[str, BackendProgram],
+        backends: dict[str, Backend],
+        selector: list[SelectorCheck],
+    ) -> BackendProgram:
+        program = programs.get(name)
+        if program is None:
+            program = programs[name] = BackendProgram(
+                name, backends, self.release, self.engine.defaults, selector, self.compiler
+            )
+        return program
+
+    # ----------------------------------------------------------------------------------------- asking
+
+    def judge(self, name: str, facts: Any) -> Judgement:
+        """Return what the selector says of a backend, in its order and words."""
+        return self._judge(self.program(name), facts)
+
+    @staticmethod
+    def _judge(program: BackendProgram, facts: Any) -> Judgement:
+        unimportable = program.facts["unimportable"]
+        if unimportable:
+            return Judgement(program.name, [], (unimportable,), frozenset())
+        checks, missing = program.judge(facts)
+        return Judgement(program.name, checks, tuple([check.say(facts) for check in checks]), missing)
+
+    def order(self, facts: Any) -> tuple[list[str] | None, frozenset[str]]:
+        """Return the order in which backends are tried, or None and the missing facts that decide it."""
+        return self._decide_order(self._order, facts)
+
+    def prefill_order(self, facts: Any) -> tuple[list[str] | None, frozenset[str]]:
+        """Return the order in which MLA prefill backends are tried."""
+        return self._decide_order(self._prefill_order, facts)
+
+    @staticmethod
+    def _decide_order(
+        orders: tuple[list[list[str]], DecisionList], facts: Any
+    ) -> tuple[list[str] | None, frozenset[str]]:
+        lists, decide = orders
+        index = decide.value(facts)
+        if index is UNKNOWN:
+            return None, decide.missing(facts)
+        return (lists[index] if index is not None else []), frozenset()
+
+    def select(self, facts: Any) -> Selection:
+        """Return what the engine picks: every candidate, every refusal, and what is missing to be sure."""
+        order, missing = self.order(facts)
+        return self._walk(order, missing, [self.program(n) for n in order or []], facts)
+
+    def select_prefill(self, facts: Any) -> Selection:
+        """Return what the engine picks for MLA prefill."""
+        order, missing = self.prefill_order(facts)
+        return self._walk(order, missing, [self.prefill_program(n) for n in order or []], facts)
+
+    def _walk(
+        self, order: list[str] | None, missing: frozenset[str], programs: list[BackendProgram], facts: Any
+    ) -> Selection:
+        judgements = [self._judge(program, facts) for program in programs]
+        selected = None
+        for judgement in judgements:
+            if judgement.accepted is None:
+                missing |= judgement.missing
+                break
+            if judgement.accepted:
+                selected = judgement.backend
+                break
+        return Selection(judgements, selected, missing)
+
+    def route(self, facts: Any) -> tuple[str | None, frozenset[str]]:
+        """Return the id of the route that a configuration (with its backend filled in) takes."""
+        value = self._routing.value(facts)
+        return (None, self._routing.missing(facts)) if value is UNKNOWN else (value, frozenset())

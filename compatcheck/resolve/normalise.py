@@ -1,0 +1,174 @@
+"""From what a user wrote to the facts that are judged: spellings, defaults with their ground, and what is wrong."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+import msgspec
+
+from compatcheck.matrix.model import Engine, Matrix
+from compatcheck.matrix.sm import find_gpu, parse_sm
+from compatcheck.matrix.versions import InvalidVersion, parse, place, public
+from compatcheck.resolve.configuration import DEFAULTS, VERSION_FIELDS, Configuration, spell_dtype
+from compatcheck.resolve.verdict import Assumption
+
+ATTN_TYPES = ("decoder", "encoder", "encoder_only", "encoder_decoder")
+DTYPES = ("bfloat16", "float16", "float32")
+KV_SPELLINGS = {"bf16": "bfloat16", "fp16": "float16", "half": "float16", "fp8_e4m3fn": "fp8_e4m3"}
+_COUNTS = ("head_size", "block_size", "num_qo_heads", "num_kv_heads")
+
+
+class ConfigurationError(ValueError):
+    """A configuration that cannot be judged; `problems` says what is wrong with which field."""
+
+    def __init__(self, problems: list[tuple[str, str]]) -> None:
+        super().__init__("; ".join(f"{field}: {text}" for field, text in problems))
+        self.problems = problems
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """Return ' Did you mean X?' where a known name is near, else an empty string."""
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f" Did you mean {close[0]}?" if close else ""
+
+
+class Normalised(msgspec.Struct, frozen=True, kw_only=True):
+    """The facts, where each came from, and which release answers."""
+
+    facts: Configuration
+    release: str
+    answered_as: str | None
+    assumed: tuple[Assumption, ...]
+
+
+def normalise(matrix: Matrix, given: Configuration) -> Normalised:
+    """Return the facts of a configuration, spelled as the matrix spells them, defaults filled in.
+
+    Raises `ConfigurationError` with every problem: an SM that does not exist, a version that is not PEP 440, a
+    backend, dtype or KV-cache dtype that no release of the engine knows.
+    """
+    problems: list[tuple[str, str]] = []
+    values: dict[str, Any] = {f: v for f, v in msgspec.structs.asdict(given).items() if v is not None}
+    assumed: list[Assumption] = []
+
+    _spell(matrix, values, problems)
+    engine_name = str(values.get("engine", "vllm")).lower()
+    engine = matrix.engines.get(engine_name)
+    if engine is None:
+        problems.append(
+            ("engine", f"{engine_name!r} is not in the matrix; it has: {', '.join(matrix.engines)}")
+        )
+        raise ConfigurationError(problems)
+    values["engine"] = engine_name
+    _known_names(matrix, engine, values, problems)
+    if problems:
+        raise ConfigurationError(problems)
+
+    release, answered_as = _release(engine, values, assumed)
+    _fill_pins(engine, release, values, assumed)
+    _fill_mla(values, assumed)
+    for field, (value, ground) in DEFAULTS.items():
+        if field not in values:
+            values[field] = value
+            assumed.append(Assumption(field, value, ground))
+    return Normalised(
+        facts=Configuration(**values), release=release, answered_as=answered_as, assumed=tuple(assumed)
+    )
+
+
+def _spell(matrix: Matrix, values: dict[str, Any], problems: list[tuple[str, str]]) -> None:
+    if "sm" in values:
+        written = values["sm"]
+        sm = parse_sm(written) or find_gpu(str(written), {sm: entry.gpus for sm, entry in matrix.sms.items()})
+        if sm in matrix.sms:
+            values["sm"] = sm
+        else:
+            problems.append(
+                (
+                    "sm",
+                    f"{written!r} is neither a compute capability nor a GPU of the matrix; it knows {', '.join(matrix.sms)}",
+                )
+            )
+    for field in VERSION_FIELDS & values.keys():
+        try:
+            values[field] = public(str(values[field]).removeprefix("v"))
+        except InvalidVersion:
+            problems.append((field, f"{values[field]!r} is not a PEP 440 version such as 0.33.0"))
+    if "dtype" in values:
+        values["dtype"] = spell_dtype(values["dtype"])
+        if values["dtype"] == "auto":
+            del values["dtype"]
+        elif values["dtype"] not in DTYPES:
+            problems.append(("dtype", f"{values['dtype']!r} is not one of {', '.join(DTYPES)}"))
+    if "kv_cache_dtype" in values:
+        text = values["kv_cache_dtype"].removeprefix("torch.").lower()
+        values["kv_cache_dtype"] = KV_SPELLINGS.get(text, text)
+    if "backend" in values:
+        values["backend"] = values["backend"].upper()
+    if "attn_type" in values and values["attn_type"] not in ATTN_TYPES:
+        problems.append(("attn_type", f"{values['attn_type']!r} is not one of {', '.join(ATTN_TYPES)}"))
+    if values.get("sliding_window") is False:
+        del values["sliding_window"]
+    problems += [
+        (field, f"must be positive, found {values[field]}")
+        for field in _COUNTS
+        if field in values and values[field] < 1
+    ]
+
+
+def _known_names(
+    matrix: Matrix, engine: Engine, values: dict[str, Any], problems: list[tuple[str, str]]
+) -> None:
+    backend, kv = values.get("backend"), values.get("kv_cache_dtype")
+    if backend is not None and backend not in engine.backends:
+        known = list(engine.backends)
+        problems.append(
+            ("backend", f"no release of {engine.title} has a backend {backend}.{nearest(backend, known)}")
+        )
+    if kv is not None and kv not in matrix.kv_cache_dtypes:
+        known = list(matrix.kv_cache_dtypes)
+        problems.append(
+            (
+                "kv_cache_dtype",
+                f"no release of {engine.title} knows {kv!r}.{nearest(kv, known)} Known: {', '.join(known)}",
+            )
+        )
+
+
+def _release(engine: Engine, values: dict[str, Any], assumed: list[Assumption]) -> tuple[str, str | None]:
+    releases = sorted(engine.releases, key=parse)
+    if "engine_version" not in values:
+        values["engine_version"] = releases[-1]
+        assumed.append(Assumption("engine_version", releases[-1], "the newest release in the matrix"))
+        return releases[-1], None
+    release, why = place(values["engine_version"], releases)
+    return release, f"answered as {engine.title} {release}: {why}" if why else None
+
+
+def _fill_pins(engine: Engine, release: str, values: dict[str, Any], assumed: list[Assumption]) -> None:
+    pins = engine.releases[release]
+    ground = f"what {engine.title} {release} requires"
+    for field, value in (
+        ("flashinfer_version", pins.flashinfer),
+        ("torch_version", pins.torch),
+        ("cuda_version", pins.cuda),
+    ):
+        if field not in values and value is not None:
+            values[field] = value
+            assumed.append(Assumption(field, value, ground))
+
+
+def _fill_mla(values: dict[str, Any], assumed: list[Assumption]) -> None:
+    """A model with a KV latent rank is MLA, and its cached head is the latent with the rotary part."""
+    if "use_mla" not in values and "kv_lora_rank" in values:
+        values["use_mla"] = True
+        assumed.append(Assumption("use_mla", True, "kv_lora_rank is given"))
+    if (
+        values.get("use_mla")
+        and "head_size" not in values
+        and "kv_lora_rank" in values
+        and "qk_rope_head_dim" in values
+    ):
+        values["head_size"] = values["kv_lora_rank"] + values["qk_rope_head_dim"]
+        assumed.append(Assumption("head_size", values["head_size"], "kv_lora_rank + qk_rope_head_dim"))

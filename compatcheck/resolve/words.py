@@ -1,0 +1,41 @@
+"""The engine's own words, with the configuration's values filled in as the engine prints them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_PLACE = re.compile(r"\{([a-z_.]+)\}")
+
+
+def fill(template: str, facts: Any, extra: dict[str, Any] | None = None) -> str:
+    """Replace `{field}` by the field's value as Python prints it; `{sm.major}` and `{sm.minor}` split the SM.
+
+    Names that are neither a field nor in `extra` stay as they are: some texts contain braces of their own.
+    """
+    if "{" not in template:
+        return template
+
+    def value(match: re.Match[str]) -> str:
+        name = match[1]
+        if extra and name in extra:
+            return str(extra[name])
+        if name in ("sm.major", "sm.minor"):
+            major, _, minor = str(facts.sm).partition(".")
+            return major if name == "sm.major" else minor
+        return str(getattr(facts, name)) if hasattr(facts, name) else match[0]
+
+    return _PLACE.sub(value, template)
+
+
+def placeholders(template: str) -> list[str]:
+    """Return the names a template asks for."""
+    return _PLACE.findall(template)
+
+
+def as_regex(words: str) -> re.Pattern[str]:
+    """Return a pattern that matches these words in a log: a regular expression if written /so/, placeholders free."""
+    if len(words) > 2 and words.startswith("/") and words.endswith("/"):
+        return re.compile(words[1:-1], re.DOTALL)
+    parts = [re.escape(part) for part in _PLACE.split(words)[::2]]
+    return re.compile(r"\S.*?".join(parts), re.DOTALL) if len(parts) > 1 else re.compile(parts[0])
