@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 
@@ -13,9 +15,12 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     column: int
     code: str
     message: str
+    severity: Literal["error", "warning"] = "error"
+    """A warning asks for a look; only an error makes the matrix unusable or untrue."""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}: {self.message} [{self.code}]"
+        said = "warning: " if self.severity == "warning" else ""
+        return f"{self.file}:{self.line}:{self.column}: {said}{self.message} [{self.code}]"
 
 
 class MatrixError(ValueError):

@@ -1,7 +1,8 @@
 """Find, read, overlay and keep the matrix.
 
-Reading YAML with positions takes longer than a whole `compatcheck check` may, so the validated result is kept as JSON in
-the user's cache directory under the digest of what it was made from. A cache that cannot be read or written is ignored.
+Reading YAML with positions takes longer than a whole `compatcheck check` may, so the validated result is kept as JSON
+in the user's cache directory under the digest of what it was made from. A cache that cannot be read or written is
+ignored.
 """
 
 from __future__ import annotations
@@ -9,12 +10,17 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from compatcheck.matrix.errors import MatrixError, Problem
+from compatcheck.matrix.files import read_bytes
 from compatcheck.matrix.model import Matrix
+
+if TYPE_CHECKING:
+    from compatcheck.matrix.documents import MergedDocument
+    from compatcheck.matrix.validate import Mismatch
 
 _HERE = Path(__file__).resolve().parent
 _KEPT_DEPTH = 4
@@ -65,7 +71,7 @@ def load(path: Path | None = None, overlays: tuple[Path, ...] = ()) -> LoadedMat
 
     Raises `MatrixError` (a `ValueError`) with every problem found, each with file, line and column.
     """
-    files = [(p, _bytes(p)) for p in (path or default_path(), *overlays)]
+    files = [(p, read_bytes(p)) for p in (path or default_path(), *overlays)]
     digest = hashlib.sha256(b"\0".join(data for _, data in files)).hexdigest()
     kept_at = _cache_file(digest, files)
     kept = _recall(kept_at)
@@ -75,78 +81,30 @@ def load(path: Path | None = None, overlays: tuple[Path, ...] = ()) -> LoadedMat
     return LoadedMatrix(kept.matrix, kept.lines, digest)
 
 
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise MatrixError(
-            [
-                Problem(
-                    file=str(path), line=0, column=0, code="unreadable", message=f"cannot be read: {reason}"
-                )
-            ]
-        ) from error
-
-
 def _build(files: list[tuple[Path, bytes]]) -> Kept:
-    from compatcheck.matrix.overlay import merge
+    from compatcheck.matrix.documents import read_files
     from compatcheck.matrix.validate import mismatches
-    from compatcheck.matrix.yaml_reader import read_yaml
 
-    value: Any = {}
-    places: dict[tuple[str | int, ...], tuple[str, int, int]] = {}
-    for path, data in files:
-        name = path.name
-        try:
-            text = data.decode("utf-8")
-        except UnicodeDecodeError as error:
-            line = data.count(b"\n", 0, error.start) + 1
-            problem = Problem(file=str(path), line=line, column=1, code="encoding", message="not UTF-8")
-            raise MatrixError([problem]) from error
-        document, at = read_yaml(text, str(path))
-        if not isinstance(document, dict):
-            problem = Problem(
-                file=str(path),
-                line=1,
-                column=1,
-                code="wrong-type",
-                message="a matrix is a mapping of sections",
-            )
-            raise MatrixError([problem])
-        value = merge(value, document) if value else document
-        places.update(
-            {where: (name if path == files[0][0] else str(path), *place) for where, place in at.items()}
-        )
-    wrong = mismatches(value, Matrix)
+    document = read_files(files)
+    if document.problems:
+        raise MatrixError(document.problems)
+    wrong = mismatches(document.value, Matrix)
     if wrong:
-        raise MatrixError([_problem(m.path, m.code, m.message, places, files[0][0]) for m in wrong])
+        raise MatrixError([_problem(m, document, files[0][0]) for m in wrong])
+    first = str(files[0][0])
     lines = {
-        _key(where): f"{file}:{line}"
-        for where, (file, line, _) in places.items()
+        _key(where): f"{files[0][0].name if file == first else file}:{line}"
+        for where, (file, line, _) in document.places.items()
         if 0 < len(where) <= _KEPT_DEPTH
     }
-    return Kept(msgspec.convert(value, Matrix), lines)
+    return Kept(msgspec.convert(document.value, Matrix), lines)
 
 
-def _problem(
-    path: tuple[str | int, ...],
-    code: str,
-    message: str,
-    places: dict[tuple[str | int, ...], tuple[str, int, int]],
-    file: Path,
-) -> Problem:
-    for depth in range(len(path), -1, -1):
-        if path[:depth] in places:
-            name, line, column = places[path[:depth]]
-            break
-    else:
-        name, line, column = str(file), 0, 0
-    name = str(file) if name == file.name else name
-    where = ".".join(str(part) for part in path)
-    return Problem(
-        file=name, line=line, column=column, code=code, message=f"{where}: {message}" if where else message
-    )
+def _problem(mismatch: Mismatch, document: MergedDocument, file: Path) -> Problem:
+    name, line, column = document.place(mismatch.path) or (str(file), 0, 0)
+    where = ".".join(str(part) for part in mismatch.path)
+    message = f"{where}: {mismatch.message}" if where else mismatch.message
+    return Problem(file=name, line=line, column=column, code=mismatch.code, message=message)
 
 
 def _key(path: tuple[str | int, ...]) -> str:

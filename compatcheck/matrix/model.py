@@ -19,7 +19,7 @@ Flag = bool | Condition
 """Supported always (true), never (false), or where the condition holds."""
 
 Constraint = Any
-"""A scalar (equals), a list (one of), or a mapping with in, not, prefix, suffix, lt, le, gt, ge, multiple_of, absent."""
+"""A scalar (equals), a list (one of), or a mapping: in, not, prefix, suffix, lt, le, gt, ge, multiple_of, absent."""
 
 Bites = Literal["config", "selection", "init", "first-request", "silent"]
 Refuser = Literal["engine", "library", "hardware", "toolkit", "package", "advisory"]

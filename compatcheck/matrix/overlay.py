@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, TypeVar
 
 APPENDED = frozenset({"changes", "routing", "sources"})
 """Lists that an overlay adds to; every other list it replaces."""
+
+Path = tuple[str | int, ...]
+T = TypeVar("T")
 
 
 def merge(base: Any, over: Any, key: str = "") -> Any:
@@ -18,3 +22,44 @@ def merge(base: Any, over: Any, key: str = "") -> Any:
     if key in APPENDED and isinstance(base, list) and isinstance(over, list):
         return [*over, *base] if key == "routing" else [*base, *over]
     return over
+
+
+def merge_places(base: Any, over: Any, base_at: dict[Path, T], over_at: dict[Path, T]) -> dict[Path, T]:
+    """Return the places of `merge(base, over)`: of an entry that both name, the overlay's."""
+    places = dict(base_at)
+    _merge_places(base, over, (), places, over_at)
+    return places
+
+
+def _merge_places(base: Any, over: Any, path: Path, places: dict[Path, T], over_at: dict[Path, T]) -> None:
+    if path in over_at:
+        places[path] = over_at[path]
+    if isinstance(base, dict) and isinstance(over, dict):
+        for name, value in over.items():
+            _merge_places(base.get(name), value, (*path, name), places, over_at)
+    elif path and path[-1] in APPENDED and isinstance(base, list) and isinstance(over, list):
+        if path[-1] == "routing":
+            _move(base, path, len(over), places, {p: places.pop(p) for p in _inside(base, path) if p in places})
+            _move(over, path, 0, places, over_at)
+        else:
+            _move(over, path, len(base), places, over_at)
+    else:
+        for inner in _inside(base, path):
+            places.pop(inner, None)
+        places.update({inner: over_at[inner] for inner in _inside(over, path) if inner in over_at})
+
+
+def _move(items: list[Any], path: Path, by: int, places: dict[Path, T], taken_from: dict[Path, T]) -> None:
+    """Enter a list's places, its items `by` positions further on."""
+    for inner in _inside(items, path):
+        index = inner[len(path)]
+        if inner in taken_from and isinstance(index, int):
+            places[(*path, index + by, *inner[len(path) + 1 :])] = taken_from[inner]
+
+
+def _inside(value: Any, path: Path) -> Iterator[Path]:
+    """Yield the path of everything inside a value."""
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in entries:
+        yield (*path, key)
+        yield from _inside(item, (*path, key))

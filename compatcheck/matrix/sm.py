@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_WRITTEN = re.compile(r"^(?:sm_?|compute_?)?(\d{1,2})\.?(\d)[af]?$", re.IGNORECASE)
+_WRITTEN = re.compile(r"^(?:sm_?|compute_?)?([0-9]{1,2})\.?([0-9])[af]?$", re.IGNORECASE)
 _NOISE = re.compile(r"\b(nvidia|geforce|tesla|quadro|gpu|graphics|card|laptop|generation)\b|[^a-z0-9]+")
 
 
@@ -15,7 +15,7 @@ def parse_sm(value: str | int | float) -> str | None:
     """
     if isinstance(value, bool):
         return None
-    text = f"{value:.1f}" if isinstance(value, float) else str(value).strip()
+    text = repr(value) if isinstance(value, float) else str(value).strip()
     match = _WRITTEN.match(text)
     return f"{int(match[1])}.{match[2]}" if match else None
 
@@ -34,7 +34,7 @@ def find_gpu(name: str, gpus: dict[str, list[str]]) -> str | None:
     """Return the compute capability of a GPU's marketing name, or None.
 
     `gpus` maps a compute capability to the names it is sold under. The longest listed name that the given one
-    starts with or ends with decides, so that 'NVIDIA H200 NVL' finds H200 and 'RTX 5090 D' finds RTX 5090.
+    starts with decides, so that 'NVIDIA H200 NVL' finds H200 and 'RTX 5090 D' finds RTX 5090.
     """
     wanted = gpu_key(name)
     best: tuple[int, str] | None = None

@@ -39,9 +39,7 @@ def _check(value: Any, expected: types.Type, path: Path, found: list[Mismatch]) 
             _check_struct(value, expected, path, found)
         else:
             found.append(
-                Mismatch(
-                    path, "wrong-type", f"expected a mapping ({expected.cls.__name__}), found {_kind(value)}"
-                )
+                Mismatch(path, "wrong-type", f"expected a mapping ({expected.cls.__name__}), found {_kind(value)}")
             )
     elif isinstance(expected, types.DictType):
         if isinstance(value, dict):
@@ -56,7 +54,7 @@ def _check(value: Any, expected: types.Type, path: Path, found: list[Mismatch]) 
         else:
             found.append(Mismatch(path, "wrong-type", f"expected a list, found {_kind(value)}"))
     elif isinstance(expected, types.LiteralType):
-        if value not in expected.values:
+        if not any(type(value) is type(known) and value == known for known in expected.values):
             near = difflib.get_close_matches(str(value), [str(v) for v in expected.values], n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
             allowed = ", ".join(str(v) for v in expected.values)
@@ -66,9 +64,7 @@ def _check(value: Any, expected: types.Type, path: Path, found: list[Mismatch]) 
         found.append(Mismatch(path, "wrong-type", f"expected {_name(expected)}, found {_kind(value)}{hint}"))
 
 
-def _check_struct(
-    value: dict[str, Any], expected: types.StructType, path: Path, found: list[Mismatch]
-) -> None:
+def _check_struct(value: dict[str, Any], expected: types.StructType, path: Path, found: list[Mismatch]) -> None:
     fields = {field.encode_name: field for field in expected.fields}
     for key, item in value.items():
         if key in fields:

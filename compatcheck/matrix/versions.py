@@ -37,18 +37,15 @@ def place(version: str, releases: list[str]) -> tuple[str, str | None]:
     release; anything else as the newest release that is not newer than it, or the oldest one.
     """
     wanted = parse(version)
+    at = parse(wanted.public)
     known = [(parse(text), text) for text in releases]
     for candidate, text in known:
-        if candidate == wanted or candidate.public == wanted.public:
+        if candidate == wanted or parse(candidate.public) == at:
             return text, None
     for candidate, text in known:
-        if (
-            wanted.is_prerelease
-            and candidate.base_version == wanted.base_version
-            and not candidate.is_postrelease
-        ):
+        if wanted.is_prerelease and candidate.base_version == wanted.base_version and not candidate.is_postrelease:
             return text, f"{version} is a pre-release of {text}"
-    older = [text for candidate, text in known if candidate <= wanted]
+    older = [text for candidate, text in known if candidate <= at]
     if not older:
         return known[0][1], f"{version} is older than {known[0][1]}, the oldest release in the matrix"
     if older[-1] == known[-1][1]:

@@ -6,19 +6,33 @@ false, `12:30` into 750) are refused with line and column. Nothing is constructe
 
 from __future__ import annotations
 
+import math
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from compatcheck.matrix.errors import MatrixError, Problem
+from compatcheck.matrix.files import MAX_BYTES
 
 Path = tuple[str | int, ...]
 Place = tuple[int, int]
 
-MAX_BYTES = 8 * 1024 * 1024
 MAX_DEPTH = 64
 _TAG = "tag:yaml.org,2002:"
+_SCALAR_TAGS = frozenset({"str", "int", "float", "bool", "null", "timestamp"})
+_MAX_DIGITS = 18
 _INT = re.compile(r"^[-+]?(0|[1-9][0-9]*)$")
 _FLOAT = re.compile(r"^[-+]?[0-9]+\.[0-9]+([eE][-+]?[0-9]+)?$")
+
+
+class Document(NamedTuple):
+    """What a YAML text says, and where."""
+
+    value: Any
+    places: dict[Path, Place]
+    """Line and column, from 1, of every key and list item."""
+    problems: list[Problem]
+    broken: frozenset[Path]
+    """Places whose value was refused and stands as None, or as the first of two."""
 
 
 def read_yaml(text: str, file: str) -> tuple[Any, dict[Path, Place]]:
@@ -26,6 +40,14 @@ def read_yaml(text: str, file: str) -> tuple[Any, dict[Path, Place]]:
 
     Raises `MatrixError` with all problems that can be found without guessing.
     """
+    document = read_document(text, file)
+    if document.problems:
+        raise MatrixError(document.problems)
+    return document.value, document.places
+
+
+def read_document(text: str, file: str) -> Document:
+    """Return what can be read, with everything that is refused as a problem. Raises `MatrixError` if it is not YAML."""
     import yaml
 
     if len(text) > MAX_BYTES:
@@ -42,16 +64,23 @@ def read_yaml(text: str, file: str) -> tuple[Any, dict[Path, Place]]:
         raise MatrixError(
             [Problem(file=file, line=line, column=column, code="yaml-syntax", message=message)]
         ) from error
-    except (yaml.YAMLError, RecursionError) as error:
+    except (yaml.YAMLError, RecursionError, UnicodeError) as error:
+        line, column = _unprintable(text, yaml.reader.Reader.NON_PRINTABLE)
         message = f"not readable as YAML: {error}".splitlines()[0]
         raise MatrixError(
-            [Problem(file=file, line=0, column=0, code="yaml-syntax", message=message)]
+            [Problem(file=file, line=line, column=column, code="yaml-syntax", message=message)]
         ) from error
     reader = _Reader(file)
     value = {} if node is None else reader.build(node, (), 0)
-    if reader.problems:
-        raise MatrixError(reader.problems)
-    return value, reader.places
+    return Document(value, reader.places, reader.problems, frozenset(reader.broken))
+
+
+def _unprintable(text: str, pattern: re.Pattern[str]) -> Place:
+    """Return the place of the first character that YAML does not allow, or (0, 0)."""
+    found = pattern.search(text)
+    if found is None:
+        return 0, 0
+    return text.count("\n", 0, found.start()) + 1, found.start() - text.rfind("\n", 0, found.start())
 
 
 class _Reader:
@@ -59,27 +88,23 @@ class _Reader:
         self.file = file
         self.places: dict[Path, Place] = {}
         self.problems: list[Problem] = []
+        self.broken: set[Path] = set()
         self._seen: set[int] = set()
 
     def build(self, node: Any, path: Path, depth: int) -> Any:
         self.places.setdefault(path, (node.start_mark.line + 1, node.start_mark.column + 1))
+        if id(node) in self._seen:
+            return self._refuse(
+                node, path, "yaml-alias", "anchors and aliases are not used in matrix files; write the value again"
+            )
+        self._seen.add(id(node))
         kind = node.id
         if kind == "scalar":
-            return self._scalar(node)
+            return self._scalar(node, path)
         if depth > MAX_DEPTH:
-            self._problem(node, "too-deep", f"nested deeper than {MAX_DEPTH} levels")
-            return None
-        if id(node) in self._seen:
-            self._problem(
-                node, "yaml-alias", "anchors and aliases are not used in matrix files; write the value again"
-            )
-            return None
-        self._seen.add(id(node))
+            return self._refuse(node, path, "too-deep", f"nested deeper than {MAX_DEPTH} levels")
         if not node.tag.startswith(_TAG) or node.tag.removeprefix(_TAG) not in ("map", "seq"):
-            self._problem(
-                node, "yaml-tag", f"tag {node.tag} is not accepted; nothing is ever constructed from a matrix"
-            )
-            return None
+            return self._refuse(node, path, "yaml-tag", _no_tag(node.tag))
         if kind == "sequence":
             return [self.build(item, (*path, index), depth + 1) for index, item in enumerate(node.value)]
         return self._mapping(node, path, depth)
@@ -87,57 +112,83 @@ class _Reader:
     def _mapping(self, node: Any, path: Path, depth: int) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            if key_node.id != "scalar":
-                self._problem(key_node, "yaml-key", "keys are plain names")
+            key = self._mapping_key(key_node, path)
+            if key is None:
                 continue
-            key = key_node.value
             place = (key_node.start_mark.line + 1, key_node.start_mark.column + 1)
-            if key == "<<":
-                self._problem(key_node, "yaml-alias", "merge keys are not used in matrix files")
-                continue
             if key in result:
                 first = self.places[(*path, key)]
-                self._problem(
-                    key_node, "duplicate-key", f"key {key!r} is already at line {first[0]}, column {first[1]}"
+                self._refuse(
+                    key_node,
+                    (*path, key),
+                    "duplicate-key",
+                    f"key {key!r} is already at line {first[0]}, column {first[1]}",
                 )
                 continue
             self.places[(*path, key)] = place
             result[key] = self.build(value_node, (*path, key), depth + 1)
         return result
 
-    def _scalar(self, node: Any) -> Any:
+    def _mapping_key(self, node: Any, path: Path) -> str | None:
+        refusal = self._key_refusal(node)
+        if refusal is not None:
+            self._refuse(node, path if path else ("?",), *refusal)
+            return None
+        self._seen.add(id(node))
+        key: str = node.value
+        return key
+
+    def _key_refusal(self, node: Any) -> tuple[str, str] | None:
+        if node.id != "scalar":
+            return "yaml-key", "keys are plain names"
+        if node.value == "<<":
+            return "yaml-alias", "merge keys are not used in matrix files"
+        if id(node) in self._seen:
+            return "yaml-alias", "anchors and aliases are not used in matrix files"
+        if not node.tag.startswith(_TAG) or node.tag.removeprefix(_TAG) not in _SCALAR_TAGS:
+            return "yaml-tag", _no_tag(node.tag)
+        return None
+
+    def _scalar(self, node: Any, path: Path) -> Any:
         text: str = node.value
         tag = node.tag.removeprefix(_TAG) if node.tag.startswith(_TAG) else node.tag
-        if node.style or tag == "str":  # the C loader says '' for plain
-            if tag not in ("str", "int", "float", "bool", "null", "timestamp"):
-                self._problem(node, "yaml-tag", f"tag {node.tag} is not accepted")
+        if tag == "str":
             return text
+        if node.style or tag not in _SCALAR_TAGS:  # the C loader says '' for plain
+            return self._refuse(node, path, "yaml-tag", _no_tag(node.tag))
         if tag == "bool":
             if text in ("true", "false"):
                 return text == "true"
-            self._problem(
-                node, "yaml-boolean", f"{text} is read as a boolean by YAML; write true or false, or quote it"
-            )
-        elif tag == "null":
+            message = f"{text} is read as a boolean by YAML; write true or false, or quote it"
+            return self._refuse(node, path, "yaml-boolean", message)
+        if tag == "null":
             return None
-        elif tag == "int":
-            if _INT.match(text):
-                return int(text)
-            self._problem(node, "yaml-number", f"{text} is read as a number by YAML; quote it")
-        elif tag == "float":
-            if _FLOAT.match(text):
-                return float(text)
-            self._problem(node, "yaml-number", f"{text} is read as a number by YAML; quote it")
-        elif tag == "timestamp":
+        if tag == "timestamp":
             return text
-        else:
-            self._problem(
-                node, "yaml-tag", f"tag {node.tag} is not accepted; nothing is ever constructed from a matrix"
-            )
-        return None
+        number = _number(tag, text)
+        if number is None:
+            return self._refuse(node, path, "yaml-number", f"{text[:40]} is read as a number by YAML; quote it")
+        return number
+
+    def _refuse(self, node: Any, path: Path, code: str, message: str) -> None:
+        self.broken.add(path)
+        self._problem(node, code, message)
 
     def _problem(self, node: Any, code: str, message: str) -> None:
         mark = node.start_mark
         self.problems.append(
             Problem(file=self.file, line=mark.line + 1, column=mark.column + 1, code=code, message=message)
         )
+
+
+def _number(tag: str, text: str) -> int | float | None:
+    """Return the number that a plain scalar certainly is, or None."""
+    if tag == "int" and len(text) <= _MAX_DIGITS and _INT.match(text):
+        return int(text)
+    if tag == "float" and _FLOAT.match(text) and math.isfinite(float(text)):
+        return float(text)
+    return None
+
+
+def _no_tag(tag: str) -> str:
+    return f"tag {tag} is not accepted; nothing is ever constructed from a matrix"

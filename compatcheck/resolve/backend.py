@@ -15,7 +15,7 @@ from compatcheck.matrix.model import (
     SelectorCheck,
 )
 from compatcheck.matrix.versions import parse
-from compatcheck.resolve.conditions import All, Any_, Compiler, Constant, Not, Predicate
+from compatcheck.resolve.conditions import AllOf, AnyOf, Compiler, Constant, Not, Predicate
 from compatcheck.resolve.words import fill, placeholders
 
 FACT_FIELDS = BackendFacts.__struct_fields__
@@ -51,14 +51,12 @@ def merge(backends: dict[str, Backend], name: str, release: str, defaults: Backe
     for layer in (backend, *(c for c in backend.changes if parse(c.since) <= parse(release))):
         for field in FACT_FIELDS:
             value = getattr(layer, field)
-            if value is not None and value != []:
-                facts[field] = value
-            elif value == [] and field in ("head_sizes", "joint_rules", "mla_dimensions"):
+            if (value is not None and value != []) or (
+                value == [] and field in ("head_sizes", "joint_rules", "mla_dimensions")
+            ):
                 facts[field] = value
     fallback = (
-        merge(backends, backend.extends, release, defaults)
-        if backend.extends
-        else msgspec.structs.asdict(defaults)
+        merge(backends, backend.extends, release, defaults) if backend.extends else msgspec.structs.asdict(defaults)
     )
     return {field: fallback[field] if facts[field] is None else facts[field] for field in FACT_FIELDS}
 
@@ -230,8 +228,7 @@ class BackendProgram:
         dims = self.facts["mla_dimensions"]
         names = ("qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
         supported = ", ".join(
-            "(" + ", ".join(f"{n}={v}" for n, v in zip(names, triple, strict=True)) + ")"
-            for triple in dims or []
+            "(" + ", ".join(f"{n}={v}" for n, v in zip(names, triple, strict=True)) + ")" for triple in dims or []
         )
         if self.facts["mla_dimensions_named"] is False:
             return words.replace("{supported_dimensions}", "")
@@ -242,11 +239,7 @@ class BackendProgram:
         if name in FLAG_OF_FIELD:
             flag = FLAG_OF_FIELD[name]
             granted = self._compiler.flag(own[flag])
-            return (
-                None
-                if isinstance(granted, Constant) and granted.test(None)
-                else _FeatureRefused(name, granted)
-            )
+            return None if isinstance(granted, Constant) and granted.test(None) else _FeatureRefused(name, granted)
         if name == "mla":
             return None if own["mla"] else self._compiler.condition({"use_mla": True})
         if name == "non_mla":
@@ -276,11 +269,9 @@ class BackendProgram:
     def _everywhere(self, field: str) -> Predicate:
         """A flag that must hold for the backend and for each member."""
         parts = [
-            self._compiler.flag(facts[field])
-            for facts in (self.facts, *self._members)
-            if facts[field] is not None
+            self._compiler.flag(facts[field]) for facts in (self.facts, *self._members) if facts[field] is not None
         ]
-        return All(parts)
+        return AllOf(parts)
 
     def _listed(self, field: str, key: str) -> Predicate:
         parts = [
@@ -288,14 +279,14 @@ class BackendProgram:
             for facts in (self.facts, *self._members)
             if facts[key] is not None
         ]
-        return All(parts)
+        return AllOf(parts)
 
     def _granted(self, field: str, key: str) -> Predicate:
         """Accepted by one grant of the backend, and by one grant of each member. No grants at all: anything."""
-        return All([self._grants(field, facts[key]) for facts in (self.facts, *self._members) if facts[key]])
+        return AllOf([self._grants(field, facts[key]) for facts in (self.facts, *self._members) if facts[key]])
 
     def _grants(self, field: str, grants: Grants) -> Predicate:
-        return Any_([self._compiler.condition({field: g.values, **_joined(g.when)}) for g in grants])
+        return AnyOf([self._compiler.condition({field: g.values, **_joined(g.when)}) for g in grants])
 
     def _blocks(self, grants: Grants | None) -> Predicate:
         if not grants:
@@ -306,13 +297,13 @@ class BackendProgram:
             for size in grant.values if isinstance(grant.values, list) else [grant.values]:
                 test = size if exact else {"multiple_of": size}
                 parts.append(self._compiler.condition({"block_size": test, **_joined(grant.when)}))
-        return Any_(parts)
+        return AnyOf(parts)
 
     def _dimensions(self, triples: list[list[int]] | None) -> Predicate | None:
         if not triples:
             return None
         return Not(
-            Any_(
+            AnyOf(
                 [
                     self._compiler.condition({"qk_nope_head_dim": n, "qk_rope_head_dim": r, "v_head_dim": v})
                     for n, r, v in triples

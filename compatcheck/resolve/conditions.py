@@ -8,7 +8,8 @@ facts that would decide. Nothing is evaluated from text.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from operator import attrgetter
+from functools import partial
+from operator import attrgetter, eq
 from typing import Any, Protocol
 
 from compatcheck.matrix import versions
@@ -108,7 +109,7 @@ class DerivedLeaf:
         return self._fact.missing(facts) if self.test(facts) is None else _NOTHING
 
 
-class All:
+class AllOf:
     """Every part holds: false if one is false, else unknown if one is unknown."""
 
     def __init__(self, parts: list[Predicate]) -> None:
@@ -130,7 +131,7 @@ class All:
         return frozenset().union(*(p.missing(facts) for p in self.parts))
 
 
-class Any_:
+class AnyOf:
     """One part holds: true if one is true, else unknown if one is unknown."""
 
     def __init__(self, parts: list[Predicate]) -> None:
@@ -197,12 +198,12 @@ class Compiler:
         for key, constraint in condition.items():
             if key in ("all_of", "any_of"):
                 nested = [self._nested(c, (key, i)) for i, c in enumerate(self._list(key, constraint))]
-                parts.append(All(nested) if key == "all_of" else Any_(nested))
+                parts.append(AllOf(nested) if key == "all_of" else AnyOf(nested))
             elif key == "not":
                 parts.append(Not(self._nested(constraint, (key,))))
             else:
                 parts.append(self._leaf(key, constraint))
-        return parts[0] if len(parts) == 1 else All(parts)
+        return parts[0] if len(parts) == 1 else AllOf(parts)
 
     def _list(self, key: str, value: Any) -> list[Any]:
         if not isinstance(value, list) or not value:
@@ -247,9 +248,7 @@ class Compiler:
         if isinstance(constraint, dict):
             extra = set(constraint) - {"in", "not"}
             if extra:
-                raise ConditionError(
-                    f"sm takes a set or a family, never a bound: found {sorted(extra)}", ("sm",)
-                )
+                raise ConditionError(f"sm takes a set or a family, never a bound: found {sorted(extra)}", ("sm",))
             return {key: self._expand(value) for key, value in constraint.items()}
         members: list[str] = []
         for item in constraint if isinstance(constraint, list) else [constraint]:
@@ -269,14 +268,12 @@ class Compiler:
             members = frozenset(constraint)
             return members.__contains__
         if not isinstance(constraint, dict):
-            return constraint.__eq__ if isinstance(constraint, str) else lambda value: value == constraint
+            return partial(eq, constraint)
         tests: list[Callable[[Any], bool]] = []
         for key, operand in constraint.items():
             build = OPERATORS.get(key)
             if build is None:
-                raise ConditionError(
-                    f"unknown comparison {key!r}; there are: {', '.join(sorted(OPERATORS))}", (key,)
-                )
+                raise ConditionError(f"unknown comparison {key!r}; there are: {', '.join(sorted(OPERATORS))}", (key,))
             tests.append(build(operand))
         if len(tests) == 1:
             return tests[0]

@@ -7,9 +7,7 @@ from typing import Any
 import msgspec
 
 
-class Configuration(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
-):
+class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """The facts a verdict depends on. None means not given; see `NULLABLE` for fields where it means "none".
 
     Head sizes and ranks are in elements, block sizes in tokens, head counts per model (not per rank).

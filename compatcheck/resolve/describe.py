@@ -61,6 +61,5 @@ def describe_grants(grants: Grants | None) -> str:
     if not grants:
         return "any"
     return "; ".join(
-        describe_constraint(g.values) + (f" where {describe_condition(g.when)}" if g.when else "")
-        for g in grants
+        describe_constraint(g.values) + (f" where {describe_condition(g.when)}" if g.when else "") for g in grants
     )

@@ -26,9 +26,7 @@ class Judgement:
 
     __slots__ = ("backend", "checks", "missing", "words")
 
-    def __init__(
-        self, backend: str, checks: list[Check], words: tuple[str, ...], missing: frozenset[str]
-    ) -> None:
+    def __init__(self, backend: str, checks: list[Check], words: tuple[str, ...], missing: frozenset[str]) -> None:
         self.backend = backend
         self.checks = checks
         self.words = words

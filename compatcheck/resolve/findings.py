@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from compatcheck.matrix.model import Backend, Kernel, Refusal, Rule, Source
+from compatcheck.matrix.model import Backend, JointRule, Kernel, Refusal, Rule, Source
 from compatcheck.resolve.backend import FLAG_OF_FIELD, BackendProgram, Check
 from compatcheck.resolve.describe import describe_flag, describe_grants
 from compatcheck.resolve.engine import EngineProgram, Judgement, Selection
@@ -42,9 +42,7 @@ class FindingFactory:
             for check, words in zip(judgement.checks, judgement.words, strict=True)
         ]
 
-    def _from_check(
-        self, engine: EngineProgram, backend: str, check: Check, words: str, facts: Any
-    ) -> Finding:
+    def _from_check(self, engine: EngineProgram, backend: str, check: Check, words: str, facts: Any) -> Finding:
         required, actual = self._values(engine.program(backend), check, facts)
         key = (engine.release, backend, check.code, words, required, actual)
         finding = self._checks.get(key)
@@ -64,6 +62,7 @@ class FindingFactory:
                 actual=actual,
                 why=rule.why if rule else None,
                 fix=rule.fix if rule else None,
+                history=_history(entry, check),
                 sources=sources((rule.sources if rule and rule.sources else entry.sources) or entry.sources),
                 line=self._line(("engines", str(facts.engine), "backends", backend)),
                 backend=backend,
@@ -74,11 +73,7 @@ class FindingFactory:
         """Return what a check requires and what it found, as text."""
         code = check.code
         if check.rule is not None:
-            named = [
-                f
-                for f in sorted(check.fields)
-                if getattr(facts, f, None) is not None and f in check.rule.when
-            ]
+            named = [f for f in sorted(check.fields) if getattr(facts, f, None) is not None and f in check.rule.when]
             return None, ", ".join(f"{f}={getattr(facts, f)}" for f in named) or None
         field = code.removeprefix("selector-").replace("-", "_")
         if field in _GRANTED:
@@ -88,9 +83,7 @@ class FindingFactory:
         if field == "sm":
             return describe_flag(program.facts["sms"], "any SM"), f"sm={facts.sm}"
         if field in FLAG_OF_FIELD:
-            return describe_flag(
-                program.facts[FLAG_OF_FIELD[field]], "any"
-            ), f"{field}={getattr(facts, field)}"
+            return describe_flag(program.facts[FLAG_OF_FIELD[field]], "any"), f"{field}={getattr(facts, field)}"
         return None, None
 
     def _unimportable(self, engine: EngineProgram, judgement: Judgement, facts: Any) -> Finding:
@@ -126,9 +119,7 @@ class FindingFactory:
 
     def kv_dtype_not_in_release(self, engine: EngineProgram, facts: Any) -> Finding:
         """Return the finding for a KV-cache dtype that this release's option does not accept."""
-        since = [
-            entry.since for entry in engine.engine.kv_cache_dtypes if facts.kv_cache_dtype in entry.values
-        ]
+        since = [entry.since for entry in engine.engine.kv_cache_dtypes if facts.kv_cache_dtype in entry.values]
         when = f"It is accepted since {since[0]}." if since else "No release in the matrix accepts it."
         return Finding(
             code="kv-cache-dtype-not-in-release",
@@ -148,11 +139,7 @@ class FindingFactory:
     def backend_not_in_release(self, engine: EngineProgram, facts: Any) -> Finding:
         """Return the finding for a backend that this release does not have."""
         entry: Backend = engine.engine.backends[facts.backend]
-        gone = (
-            entry.until is not None
-            and engine.release not in (entry.since,)
-            and facts.backend not in engine.backends
-        )
+        gone = entry.until is not None and engine.release not in (entry.since,) and facts.backend not in engine.backends
         when = f"since {entry.since}" + (f" until before {entry.until}" if entry.until and gone else "")
         return Finding(
             code="backend-not-in-release",
@@ -236,6 +223,36 @@ class FindingFactory:
 
     def _line(self, path: tuple[str, ...]) -> str | None:
         return self._loaded.line(path)
+
+
+def _history(backend: Backend, check: Check) -> tuple[str, ...]:
+    """Return how the backend's answer to this check changed from release to release, oldest first."""
+    if check.rule is not None:
+        return tuple(
+            f"since {change.since}: " + ("refused" if _speaks(change.joint_rules, check.code) else "not refused")
+            for change in backend.changes
+            if change.joint_rules is not None
+        )
+    field = check.code.removeprefix("selector-").replace("-", "_")
+    if field in _GRANTED:
+        key = _GRANTED[field]
+        steps = [(c.since, describe_grants(getattr(c, key))) for c in backend.changes if getattr(c, key) is not None]
+        first = [(backend.since, describe_grants(getattr(backend, key)))] if getattr(backend, key) is not None else []
+    elif field == "sm" or field in FLAG_OF_FIELD:
+        key = FLAG_OF_FIELD.get(field, "sms")
+        steps = [
+            (c.since, describe_flag(getattr(c, key), "any")) for c in backend.changes if getattr(c, key) is not None
+        ]
+        first = (
+            [(backend.since, describe_flag(getattr(backend, key), "any"))] if getattr(backend, key) is not None else []
+        )
+    else:
+        return ()
+    return tuple(f"since {since}: {what}" for since, what in [*first, *steps]) if steps else ()
+
+
+def _speaks(rules: list[JointRule] | None, code: str) -> bool:
+    return any(rule.code == code for rule in rules or [])
 
 
 def _sentence(who: str, words: str, required: str | None, actual: str | None) -> str:

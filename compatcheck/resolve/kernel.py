@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from compatcheck.matrix.model import Grants, Kernel, Refusal, Sm
 from compatcheck.matrix.versions import contains, parse
-from compatcheck.resolve.conditions import All, Any_, Compiler, Constant, Predicate
+from compatcheck.resolve.conditions import AllOf, AnyOf, Compiler, Constant, Predicate
 
 KERNEL_DTYPES = {
     "fp8": "fp8_e4m3",
@@ -51,19 +49,14 @@ class KernelProgram:
         self._kv = self._kv_dtypes(kernel, compiler)
         self._head = self._grants("head_size", kernel.head_sizes, compiler)
         self._page = self._grants("page_size", kernel.page_sizes, compiler)
-        self.refusals: list[tuple[Refusal, Predicate]] = [
-            (r, compiler.condition(r.when)) for r in kernel.refusals
-        ]
+        self.refusals: list[tuple[Refusal, Predicate]] = [(r, compiler.condition(r.when)) for r in kernel.refusals]
 
     @staticmethod
     def _grants(field: str, grants: Grants, compiler: Compiler) -> Predicate:
         if not grants:
             return Constant(True)
-        return Any_(
-            [
-                compiler.condition({field: g.values, **({"all_of": [g.when]} if g.when else {})})
-                for g in grants
-            ]
+        return AnyOf(
+            [compiler.condition({field: g.values, **({"all_of": [g.when]} if g.when else {})}) for g in grants]
         )
 
     def _kv_dtypes(self, kernel: Kernel, compiler: Compiler) -> Predicate:
@@ -81,7 +74,7 @@ class KernelProgram:
                     parts.append(compiler.condition({"kv_dtype": value, **when}))
             if isinstance(grant.values, dict):
                 parts.append(compiler.condition({"kv_dtype": grant.values, **when}))
-        return Any_(parts) if parts else Constant(True)
+        return AnyOf(parts) if parts else Constant(True)
 
     def present(self, version: str | None) -> bool | None:
         """Return whether the library at this version has the symbol; None where builds of it differ."""
@@ -110,7 +103,7 @@ class KernelProgram:
 
     def missing(self, cell: KernelCell) -> frozenset[str]:
         """Return the missing facts that keep `supports` from deciding."""
-        return All([self._sm, self._q, self._kv, self._head]).missing(cell)
+        return AllOf([self._sm, self._q, self._kv, self._head]).missing(cell)
 
     def refusal(self, cell: KernelCell) -> Refusal | None:
         """Return how the library refuses this cell, if the matrix declares it."""

@@ -56,9 +56,7 @@ def normalise(matrix: Matrix, given: Configuration) -> Normalised:
     engine_name = str(values.get("engine", "vllm")).lower()
     engine = matrix.engines.get(engine_name)
     if engine is None:
-        problems.append(
-            ("engine", f"{engine_name!r} is not in the matrix; it has: {', '.join(matrix.engines)}")
-        )
+        problems.append(("engine", f"{engine_name!r} is not in the matrix; it has: {', '.join(matrix.engines)}"))
         raise ConfigurationError(problems)
     values["engine"] = engine_name
     _known_names(matrix, engine, values, problems)
@@ -72,9 +70,7 @@ def normalise(matrix: Matrix, given: Configuration) -> Normalised:
         if field not in values:
             values[field] = value
             assumed.append(Assumption(field, value, ground))
-    return Normalised(
-        facts=Configuration(**values), release=release, answered_as=answered_as, assumed=tuple(assumed)
-    )
+    return Normalised(facts=Configuration(**values), release=release, answered_as=answered_as, assumed=tuple(assumed))
 
 
 def _spell(matrix: Matrix, values: dict[str, Any], problems: list[tuple[str, str]]) -> None:
@@ -117,15 +113,11 @@ def _spell(matrix: Matrix, values: dict[str, Any], problems: list[tuple[str, str
     ]
 
 
-def _known_names(
-    matrix: Matrix, engine: Engine, values: dict[str, Any], problems: list[tuple[str, str]]
-) -> None:
+def _known_names(matrix: Matrix, engine: Engine, values: dict[str, Any], problems: list[tuple[str, str]]) -> None:
     backend, kv = values.get("backend"), values.get("kv_cache_dtype")
     if backend is not None and backend not in engine.backends:
         known = list(engine.backends)
-        problems.append(
-            ("backend", f"no release of {engine.title} has a backend {backend}.{nearest(backend, known)}")
-        )
+        problems.append(("backend", f"no release of {engine.title} has a backend {backend}.{nearest(backend, known)}"))
     if kv is not None and kv not in matrix.kv_cache_dtypes:
         known = list(matrix.kv_cache_dtypes)
         problems.append(
@@ -172,3 +164,59 @@ def _fill_mla(values: dict[str, Any], assumed: list[Assumption]) -> None:
     ):
         values["head_size"] = values["kv_lora_rank"] + values["qk_rope_head_dim"]
         assumed.append(Assumption("head_size", values["head_size"], "kv_lora_rank + qk_rope_head_dim"))
+
+
+class Normaliser:
+    """`normalise` for many configurations: what repeats from line to line is worked out once.
+
+    `defaults` fills the fields that a line leaves out, as if they stood in it.
+    """
+
+    def __init__(self, matrix: Matrix, defaults: Configuration | None = None) -> None:
+        self._matrix = matrix
+        given = msgspec.structs.asdict(defaults) if defaults else {}
+        self._defaults = {field: value for field, value in given.items() if value is not None}
+        self._frames: dict[tuple[object, ...], _Frame] = {}
+
+    def __call__(self, given: Configuration) -> Normalised:
+        """Return the facts of one configuration. Raises `ConfigurationError`."""
+        if self._defaults:
+            missing = {f: v for f, v in self._defaults.items() if getattr(given, f) is None}
+            given = msgspec.structs.replace(given, **missing) if missing else given
+        if given.kv_lora_rank is not None and (given.use_mla is None or given.head_size is None):
+            return normalise(self._matrix, given)
+        key = (
+            given.engine,
+            given.engine_version,
+            given.flashinfer_version,
+            given.torch_version,
+            given.cuda_version,
+            given.sm,
+            given.backend,
+            given.dtype,
+            given.kv_cache_dtype,
+            given.attn_type,
+            tuple([value is None for value in msgspec.structs.astuple(given)]),
+        )
+        frame = self._frames.get(key)
+        if frame is None:
+            normal = normalise(self._matrix, given)
+            before, after = msgspec.structs.asdict(given), msgspec.structs.asdict(normal.facts)
+            changed = {field: value for field, value in after.items() if value is not before[field]}
+            frame = self._frames[key] = _Frame(changed, normal.release, normal.answered_as, normal.assumed)
+            return normal
+        if any([count is not None and count < 1 for count in (given.head_size, given.block_size)]):
+            return normalise(self._matrix, given)
+        return Normalised(
+            facts=msgspec.structs.replace(given, **frame.changed),
+            release=frame.release,
+            answered_as=frame.answered_as,
+            assumed=frame.assumed,
+        )
+
+
+class _Frame(msgspec.Struct):
+    changed: dict[str, Any]
+    release: str
+    answered_as: str | None
+    assumed: tuple[Assumption, ...]

@@ -108,13 +108,9 @@ class Resolver:
             accepts = True if selected else (None if missing else False)
             if accepts is False:
                 findings.append(self.make.nothing_selected(engine, selection, facts))
-                findings += [
-                    f for j in selection.judgements for f in self.make.from_judgement(engine, j, facts)
-                ]
+                findings += [f for j in selection.judgements for f in self.make.from_judgement(engine, j, facts)]
 
-        at_backend = (
-            facts if used == facts.backend or used is None else msgspec.structs.replace(facts, backend=used)
-        )
+        at_backend = facts if used == facts.backend or used is None else msgspec.structs.replace(facts, backend=used)
         route: RouteAnswer | None = None
         prefill: MlaPrefill | None = None
         untested: str | None = None
@@ -163,9 +159,7 @@ class Resolver:
             found.append(self.make.backend_not_in_release(engine, facts))
         return found
 
-    def _route(
-        self, engine: EngineProgram, facts: Configuration
-    ) -> tuple[RouteAnswer | None, frozenset[str]]:
+    def _route(self, engine: EngineProgram, facts: Configuration) -> tuple[RouteAnswer | None, frozenset[str]]:
         id_, missing = engine.route(facts)
         if id_ is None:
             return None, missing
@@ -192,9 +186,7 @@ class Resolver:
         if facts.qk_nope_head_dim is None or not engine.prefill_backends:
             return None
         selection = engine.select_prefill(facts)
-        return MlaPrefill(
-            selected=selection.selected, candidates=selection.candidates, rejected=selection.rejected
-        )
+        return MlaPrefill(selected=selection.selected, candidates=selection.candidates, rejected=selection.rejected)
 
     def _rule_kernels(self, code: str) -> list[str]:
         rule = self.matrix.rules.get(code)
@@ -239,11 +231,7 @@ class Resolver:
                     findings.append(self.make.kernel_missing(id_, program.kernel, facts))
                     continue
                 if present is None and facts.slot_mapping_helpers is not True:
-                    missing |= (
-                        {"flashinfer_version"}
-                        if facts.flashinfer_version is None
-                        else {"slot_mapping_helpers"}
-                    )
+                    missing |= {"flashinfer_version"} if facts.flashinfer_version is None else {"slot_mapping_helpers"}
             refusal = program.refusal(cell)
             if refusal is not None:
                 if not any(f.code == refusal.code for f in findings):
@@ -284,9 +272,7 @@ def _group(facts: Configuration) -> int | None:
 _EFFECT_ORDER = {"unsupported": 0, "degraded": 1, "note": 2}
 
 
-def _name(
-    accepts: bool | None, findings: list[Finding], missing: frozenset[str], untested: str | None
-) -> VerdictName:
+def _name(accepts: bool | None, findings: list[Finding], missing: frozenset[str], untested: str | None) -> VerdictName:
     effects = {f.effect for f in findings}
     if accepts is False or "unsupported" in effects:
         return "unsupported"

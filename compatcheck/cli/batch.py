@@ -1,0 +1,117 @@
+"""Batches: one configuration per line in, one verdict per line out, in the same order."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from compatcheck.cli.exit_codes import USAGE, of_verdicts
+from compatcheck.resolve.configuration import FIELDS, Configuration
+from compatcheck.resolve.normalise import ConfigurationError, Normalised, Normaliser, nearest
+from compatcheck.resolve.verdict import Verdict
+
+if TYPE_CHECKING:
+    from compatcheck.matrix.load import LoadedMatrix
+
+SHOWN = 20
+"""Problems printed before the rest is only counted."""
+
+
+def run_batch(loaded: LoadedMatrix, path: Path, defaults: Configuration, format_: str, *, alternatives: bool) -> int:
+    """Judge every line of a file and write the verdicts to standard output; return the exit code.
+
+    Options given beside --batch fill the fields that a line leaves out. Every line is read before anything is judged:
+    a file with an unreadable line gives no verdicts, only the places of all such lines, and exit code 2.
+    """
+    name = "<stdin>" if str(path) == "-" else str(path)
+    try:
+        data = sys.stdin.buffer.read() if name == "<stdin>" else path.read_bytes()
+    except OSError as error:
+        click.echo(f"{name}: cannot be read: {error.strerror}", err=True)
+        return USAGE
+    rows, problems = _read(loaded, data, name, defaults)
+    if problems:
+        for problem in problems[:SHOWN]:
+            click.echo(problem, err=True)
+        if len(problems) > SHOWN:
+            click.echo(f"... and {len(problems) - SHOWN} more", err=True)
+        return USAGE
+    verdicts = [_judge(loaded, row, alternatives) for row in rows]
+    _write(verdicts, name, format_)
+    return of_verdicts(verdict.verdict for verdict in verdicts)
+
+
+def _judge(loaded: LoadedMatrix, row: Normalised, alternatives: bool) -> Verdict:
+    verdict: Verdict = loaded.resolver.judge(row)
+    if alternatives and verdict.verdict != "supported":
+        from compatcheck.resolve.alternatives import find_alternatives
+
+        found = find_alternatives(loaded.resolver, row.facts, verdict)
+        return msgspec.structs.replace(verdict, alternatives=found)
+    return verdict
+
+
+def _read(loaded: LoadedMatrix, data: bytes, name: str, defaults: Configuration) -> tuple[list[Normalised], list[str]]:
+    decoder = msgspec.json.Decoder(Configuration)
+    normaliser = Normaliser(loaded.matrix, defaults)
+    rows: list[Normalised] = []
+    problems: list[str] = []
+    lines = data.split(b"\n")
+    if lines and not lines[-1].strip():
+        lines.pop()
+    for number, line in enumerate(lines, start=1):
+        try:
+            rows.append(normaliser(decoder.decode(line)))
+        except msgspec.MsgspecError as error:
+            problems.append(_problem(name, number, line, error))
+        except ConfigurationError as error:
+            problems += [f"{name}:{number}:1: {field}: {text}" for field, text in error.problems]
+    return rows, problems
+
+
+def _problem(name: str, number: int, line: bytes, error: msgspec.MsgspecError) -> str:
+    text = str(error)
+    column = 1
+    if not line.strip():
+        return f"{name}:{number}:1: an empty line; every line is one configuration"
+    if "unknown field" in text:
+        field = text.split("`")[1]
+        column = line.find(f'"{field}"'.encode()) + 1 or 1
+        text = f"unknown field {field!r}.{nearest(field, list(FIELDS))}"
+    elif "(byte " in text:
+        column = int(text.split("(byte ")[1].split(")")[0]) + 1
+    elif "`$." in text:
+        field = text.split("`$.")[1].split("`")[0].split("[")[0]
+        column = line.find(f'"{field}"'.encode()) + 1 or 1
+    return f"{name}:{number}:{column}: {text}"
+
+
+def _write(verdicts: list[Verdict], name: str, format_: str) -> None:
+    if format_ in ("json", "jsonl"):
+        encoder = msgspec.json.Encoder()
+        out = sys.stdout.buffer
+        if format_ == "jsonl":
+            out.write(encoder.encode_lines(verdicts))
+        else:
+            out.write(encoder.encode({"schema": 1, "verdicts": verdicts}) + b"\n")
+        return
+    if format_ == "text":
+        counts: dict[str, int] = {}
+        for number, verdict in enumerate(verdicts, start=1):
+            counts[verdict.verdict] = counts.get(verdict.verdict, 0) + 1
+            codes = ", ".join(dict.fromkeys(f.code for f in verdict.findings if f.effect != "note"))
+            click.echo(f"{name}:{number}: {verdict.verdict}" + (f" ({codes})" if codes else ""))
+        click.echo(", ".join(f"{count} {verdict}" for verdict, count in counts.items()), err=True)
+        return
+    from compatcheck.report import github, sarif
+    from compatcheck.report.diagnostic import of_verdict
+
+    diagnostics = [d for number, v in enumerate(verdicts, start=1) for d in of_verdict(v, name, number)]
+    if format_ == "sarif":
+        sys.stdout.buffer.write(sarif.render(diagnostics))
+    else:
+        sys.stdout.write(github.render(diagnostics))

@@ -1,0 +1,119 @@
+"""compatcheck check: the verdict for one configuration, or for every line of a file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from compatcheck.cli.exit_codes import USAGE, of_verdicts
+from compatcheck.cli.options import configuration_options, given_configuration, load_matrix, matrix_options
+from compatcheck.resolve.configuration import Configuration
+from compatcheck.resolve.normalise import ConfigurationError, normalise
+from compatcheck.resolve.verdict import Verdict
+
+FORMATS = ("text", "json", "jsonl", "sarif", "github")
+
+
+@click.command()
+@configuration_options
+@click.option(
+    "--batch", type=click.Path(path_type=Path), help="One configuration a line (JSON); '-' reads standard input."
+)
+@click.option(
+    "--alternatives/--no-alternatives", default=None, help="Look for what works instead (not in batches by default)."
+)
+@click.option("--host", "host_file", type=click.Path(path_type=Path), help="A host saved by `probe --format json`.")
+@click.option("--no-host", is_flag=True, help="Take nothing from this machine.")
+@click.option("--engine-words", is_flag=True, help="Print only what the engine itself would say.")
+@click.option("--format", "format_", type=click.Choice(FORMATS), default=None, help="Default: text; jsonl for a batch.")
+@matrix_options
+def check(
+    batch: Path | None,
+    alternatives: bool | None,
+    host_file: Path | None,
+    no_host: bool,
+    engine_words: bool,
+    format_: str | None,
+    matrix_file: Path | None,
+    overlays: tuple[Path, ...],
+    **values: Any,
+) -> None:
+    """Say whether a configuration works: who refuses it, when, why, and what works instead.
+
+    Without --backend: what would be selected, every candidate, and every rejection with its reasons. What is not
+    given is taken from this host where it has it, else from the engine's defaults; the answer says which.
+    """
+    given = given_configuration(values)
+    loaded = load_matrix(matrix_file, overlays)
+    if batch is not None:
+        from compatcheck.cli.batch import run_batch
+
+        sys.exit(run_batch(loaded, batch, given, format_ or "jsonl", alternatives=bool(alternatives)))
+    configurations = [given]
+    grounds: dict[str, str] = {}
+    if host_file is not None or not no_host:
+        from compatcheck.cli.host_facts import fill_from_host
+
+        configurations, grounds = fill_from_host(given, host_file)
+    judged: list[tuple[Verdict, Configuration]] = []
+    for configuration in configurations:
+        try:
+            normal = normalise(loaded.matrix, configuration)
+            verdict = loaded.resolver.resolve(configuration, alternatives=alternatives is not False)
+        except ConfigurationError as error:
+            for field, text in error.problems:
+                click.echo(f"compatcheck check: --{field.replace('_', '-')}: {text}", err=True)
+            sys.exit(USAGE)
+        judged.append((_with_grounds(verdict, normal.facts, grounds), normal.facts))
+    if engine_words:
+        from compatcheck.report.engine_words import render as words
+
+        for verdict, facts in judged:
+            click.echo(words(loaded.matrix, verdict, facts))
+    else:
+        _print(judged, format_ or "text")
+    sys.exit(of_verdicts(verdict.verdict for verdict, _ in judged))
+
+
+def _with_grounds(verdict: Verdict, facts: Configuration, grounds: dict[str, str]) -> Verdict:
+    """Add what came from the host to what was assumed."""
+    if not grounds:
+        return verdict
+    import msgspec
+
+    from compatcheck.resolve.verdict import Assumption
+
+    told = tuple(Assumption(field, getattr(facts, field), ground) for field, ground in grounds.items())
+    return msgspec.structs.replace(verdict, assumed=told + verdict.assumed)
+
+
+def _print(judged: list[tuple[Verdict, Configuration]], format_: str) -> None:
+    if format_ == "text":
+        from compatcheck.report import verdict_text
+        from compatcheck.report.styled import line, write
+
+        for index, (verdict, facts) in enumerate(judged):
+            write(([line()] if index else []) + verdict_text.render(verdict, facts), sys.stdout)
+        return
+    import msgspec
+
+    verdicts = [verdict for verdict, _ in judged]
+    if format_ in ("json", "jsonl"):
+        encode = msgspec.json.encode
+        if format_ == "jsonl":
+            data = b"".join(encode(verdict) + b"\n" for verdict in verdicts)
+        else:
+            data = msgspec.json.format(encode(verdicts[0] if len(verdicts) == 1 else verdicts), indent=2) + b"\n"
+        sys.stdout.buffer.write(data)
+        return
+    from compatcheck.report import github, sarif
+    from compatcheck.report.diagnostic import of_verdict
+
+    diagnostics = [d for verdict in verdicts for d in of_verdict(verdict)]
+    if format_ == "sarif":
+        sys.stdout.buffer.write(sarif.render(diagnostics))
+    else:
+        sys.stdout.write(github.render(diagnostics))

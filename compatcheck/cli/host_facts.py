@@ -1,0 +1,77 @@
+"""What a host answers where the user gave nothing: GPU, versions, and whether FlashInfer really has the helpers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from compatcheck.cli.exit_codes import USAGE
+from compatcheck.resolve.configuration import Configuration
+
+if TYPE_CHECKING:
+    from compatcheck.host.model import Host
+
+HELPERS = ("nvfp4_quantize_append_paged_kv_cache_with_slot_mapping", "nvfp4_kv_dequantize_paged")
+"""The two functions that vLLM's slot-mapping path needs (vllm/v1/attention/backends/flashinfer.py@0.33.0)."""
+
+
+def read_host(host_file: Path | None, *, gpus: bool = True, toolkit: bool = True, files: bool = True) -> Host:
+    """Return a saved host, or this one. Leaves with exit code 2 where the file cannot be used."""
+    from compatcheck.host import collect
+    from compatcheck.host.document import HostFileError, load_host
+
+    if host_file is None:
+        return collect(gpus=gpus, toolkit=toolkit, files=files)
+    try:
+        return load_host(host_file)
+    except HostFileError as error:
+        click.echo(str(error), err=True)
+        sys.exit(USAGE)
+
+
+def fill_from_host(given: Configuration, host_file: Path | None) -> tuple[list[Configuration], dict[str, str]]:
+    """Return one configuration per distinct GPU, filled from the host, and the ground of each filled field.
+
+    A version is taken from the host only where the user did not name another one that it depends on: with --vllm
+    given, FlashInfer and torch come from that release's pins, not from this machine.
+    """
+    saved = host_file is not None
+    wants_gpu = given.sm is None
+    wants_versions = given.engine_version is None
+    if not saved and not wants_gpu and not wants_versions:
+        return [given], {}
+    host = read_host(host_file, gpus=wants_gpu, toolkit=False, files=saved or wants_versions)
+    where = "from the saved host" if saved else "found on this host"
+    fields: dict[str, Any] = {}
+    if wants_versions:
+        fields |= _versions(given, host)
+    grounds = {name: where for name in fields}
+    sms = list(host.sms()) if wants_gpu else []
+    if sms:
+        grounds["sm"] = where
+    configurations = [msgspec.structs.replace(given, **fields, **({"sm": sm} if sm else {})) for sm in sms or [None]]
+    return configurations, grounds
+
+
+def _versions(given: Configuration, host: Host) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for field, package in (
+        ("engine_version", "vllm"),
+        ("flashinfer_version", "flashinfer-python"),
+        ("torch_version", "torch"),
+    ):
+        version = host.version(package)
+        if version is not None and getattr(given, field) is None:
+            found[field] = version
+    torch = host.packages.get("torch")
+    if torch is not None and torch.cuda is not None and given.cuda_version is None:
+        found["cuda_version"] = torch.cuda
+    if "flashinfer_version" in found and given.slot_mapping_helpers is None:
+        present = [host.flashinfer_symbols.get(name) for name in HELPERS]
+        if None not in present:
+            found["slot_mapping_helpers"] = all(present)
+    return found

@@ -1,0 +1,97 @@
+"""Options that several commands share; configuration fields become options by their own names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from compatcheck.cli.exit_codes import USAGE
+from compatcheck.resolve.configuration import FIELDS, Configuration
+
+if TYPE_CHECKING:
+    from compatcheck.matrix.load import LoadedMatrix
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+ALIASES = {
+    "engine_version": ("--vllm",),
+    "flashinfer_version": ("--flashinfer",),
+    "torch_version": ("--torch",),
+    "cuda_version": ("--cuda",),
+    "sm": ("--gpu",),
+}
+HELP = {
+    "engine_version": "vLLM release, such as 0.33.0.",
+    "flashinfer_version": "FlashInfer version; default: installed here, else what the release pins.",
+    "sm": 'Compute capability (9.0, sm_90) or GPU name ("H200").',
+    "backend": "Forced attention backend, such as FLASHINFER; without it, what would be selected.",
+    "kv_cache_dtype": "KV-cache dtype, such as nvfp4 or fp8.",
+    "head_size": "Head size in elements.",
+    "block_size": "KV-cache block size in tokens.",
+}
+FLAGS = frozenset(
+    name for name in FIELDS if name.startswith(("use_", "has_")) or name in ("cubins_available", "slot_mapping_helpers")
+)
+_INTEGERS = frozenset(
+    {
+        "head_size",
+        "block_size",
+        "num_qo_heads",
+        "num_kv_heads",
+        "kv_lora_rank",
+        "qk_nope_head_dim",
+        "qk_rope_head_dim",
+        "v_head_dim",
+        "index_topk",
+        "sliding_window",
+        "flash_attn_version",
+    }
+)
+
+
+def configuration_options(command: F) -> F:
+    """Add an option for every configuration field."""
+    for name in reversed(FIELDS):
+        dashed = "--" + name.replace("_", "-")
+        if name in FLAGS:
+            decorate = click.option(f"{dashed}/--no-{dashed[2:]}", name, default=None, help=HELP.get(name))
+        else:
+            kind: Any = int if name in _INTEGERS else str
+            decorate = click.option(dashed, *ALIASES.get(name, ()), name, type=kind, default=None, help=HELP.get(name))
+        command = decorate(command)
+    return command
+
+
+def matrix_options(command: F) -> F:
+    """Add --matrix and --overlay."""
+    path = click.Path(path_type=Path)
+    command = click.option(
+        "--overlay", "overlays", type=path, multiple=True, help="Site facts merged over the matrix."
+    )(command)
+    return click.option("--matrix", "matrix_file", type=path, default=None, help="Another matrix file.")(command)
+
+
+def given_configuration(values: dict[str, Any]) -> Configuration:
+    """Return the configuration of the options that were given. Raises `click.UsageError` for a malformed one."""
+    fields = {name: values[name] for name in FIELDS if values.get(name) is not None}
+    if "compress_ratios" in fields:
+        try:
+            fields["compress_ratios"] = tuple(int(part) for part in fields["compress_ratios"].split(","))
+        except ValueError as error:
+            raise click.UsageError("--compress-ratios takes whole numbers with commas, such as 4,128") from error
+    return Configuration(**fields)
+
+
+def load_matrix(matrix_file: Path | None, overlays: tuple[Path, ...]) -> LoadedMatrix:
+    """Return the matrix; print every problem and leave with exit code 2 where it cannot be used."""
+    from compatcheck.matrix.errors import MatrixError
+    from compatcheck.matrix.load import load
+
+    try:
+        return load(matrix_file, overlays)
+    except MatrixError as error:
+        click.echo(str(error), err=True)
+        raise click.exceptions.Exit(USAGE) from error

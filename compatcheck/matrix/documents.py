@@ -1,0 +1,76 @@
+"""A matrix file and its overlays as one document of plain values, with the place of every entry."""
+
+from __future__ import annotations
+
+from pathlib import Path as FilePath
+from typing import Any, NamedTuple
+
+from compatcheck.matrix.errors import MatrixError, Problem
+from compatcheck.matrix.overlay import merge, merge_places
+from compatcheck.matrix.yaml_reader import Document, Path, read_document
+
+FilePlace = tuple[str, int, int]
+
+
+class MergedDocument(NamedTuple):
+    """The values of all files, and where each stands: file, line, column."""
+
+    value: dict[str, Any]
+    places: dict[Path, FilePlace]
+    broken: frozenset[Path]
+    problems: list[Problem]
+
+    def place(self, path: Path) -> FilePlace | None:
+        """Return the place of an entry, or of the nearest that encloses it; None where there is none at all."""
+        for depth in range(len(path), -1, -1):
+            if path[:depth] in self.places:
+                return self.places[path[:depth]]
+        return None
+
+
+def read_files(files: list[tuple[FilePath, bytes]]) -> MergedDocument:
+    """Return the merged document of a matrix and its overlays, in order.
+
+    Raises `MatrixError` with every problem of every file if one of them is not a YAML mapping in UTF-8.
+    """
+    documents: list[tuple[FilePath, Document]] = []
+    problems: list[Problem] = []
+    unusable = False
+    for path, data in files:
+        try:
+            document = _read(path, data)
+        except MatrixError as error:
+            problems += error.problems
+            unusable = True
+        else:
+            problems += document.problems
+            documents.append((path, document))
+    if unusable:
+        raise MatrixError(problems)
+    value: Any = {}
+    places: dict[Path, FilePlace] = {}
+    for path, document in documents:
+        at = {where: (str(path), *place) for where, place in document.places.items()}
+        places = merge_places(value, document.value, places, at) if value else at
+        value = merge(value, document.value) if value else document.value
+    broken = frozenset(where for _, document in documents for where in document.broken)
+    return MergedDocument(value, places, broken, problems)
+
+
+def _read(path: FilePath, data: bytes) -> Document:
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = error.start - data.rfind(b"\n", 0, error.start)
+        raise MatrixError([_problem(path, line, column, "encoding", "not UTF-8; save the file as UTF-8")]) from error
+    document = read_document(text, str(path))
+    if () in document.broken:
+        raise MatrixError(document.problems)
+    if not isinstance(document.value, dict):
+        raise MatrixError([_problem(path, 1, 1, "wrong-type", "a matrix is a mapping of sections")])
+    return document
+
+
+def _problem(path: FilePath, line: int, column: int, code: str, message: str) -> Problem:
+    return Problem(file=str(path), line=line, column=column, code=code, message=message)

@@ -1,0 +1,44 @@
+"""The exact text that the engine itself would log or raise."""
+
+from __future__ import annotations
+
+from compatcheck.matrix.model import Matrix
+from compatcheck.resolve.configuration import Configuration
+from compatcheck.resolve.verdict import Verdict
+
+
+def render(matrix: Matrix, verdict: Verdict, facts: Configuration) -> str:
+    """Return the engine's error, or its line about the backend in use.
+
+    Source of the forms: vllm/platforms/cuda.py:CudaPlatformBase.get_attn_backend_cls@0.33.0.
+    """
+    config_error = next((f for f in verdict.findings if f.bites == "config" and f.words), None)
+    if config_error is not None:
+        return f"{config_error.exception or 'ValueError'}: {config_error.words}"
+    engine = matrix.engines[str(facts.engine)]
+    if facts.backend is not None:
+        if verdict.engine_accepts is False:
+            reasons = "[" + ", ".join(repr(reason) for reason in verdict.engine_reasons) + "]"
+            text = engine.forced_words.replace("{backend}", facts.backend).replace("{reasons}", reasons)
+            return f"ValueError: {text}"
+        return f"Using AttentionBackendEnum.{facts.backend} backend."
+    if verdict.selected is None:
+        rejected = ", ".join(f"{name}: [{', '.join(words)}]" for name, words in (verdict.rejected or {}).items())
+        return f"ValueError: {engine.none_words} {selector_config(facts)}. Reasons: {{{rejected}}}."
+    candidates = ", ".join(f"'{name}'" for name in verdict.candidates or ())
+    return f"Using {verdict.selected} attention backend out of potential backends: [{candidates}]."
+
+
+def selector_config(facts: Configuration) -> str:
+    """Return the selector's own print of what it was asked (AttentionSelectorConfig.__repr__@0.33.0)."""
+    window = bool(facts.sliding_window)
+    return (
+        f"AttentionSelectorConfig(head_size={facts.head_size}, dtype=torch.{facts.dtype}, "
+        f"kv_cache_dtype={facts.kv_cache_dtype}, block_size={facts.block_size}, use_mla={facts.use_mla}, "
+        f"has_sink={facts.has_sink}, use_sparse={facts.use_sparse}, use_mm_prefix={facts.use_mm_prefix}, "
+        f"use_per_head_quant_scales={facts.use_per_head_quant_scales}, "
+        f"attn_type=AttentionType.{str(facts.attn_type).upper()}, has_sliding_window={window}, "
+        f"use_non_causal={facts.use_non_causal}, use_batch_invariant={facts.use_batch_invariant}, "
+        f"use_kv_connector={facts.use_kv_connector}, use_adaptive_verification={facts.use_adaptive_verification}, "
+        f"use_pcp={facts.use_pcp}, use_dcp={facts.use_dcp}, use_rswa={facts.use_rswa})"
+    )

@@ -1,0 +1,90 @@
+"""What works instead: the nearest configurations, fewest changes first, each judged by the same resolver."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from compatcheck.matrix.versions import parse
+from compatcheck.resolve.configuration import Configuration
+from compatcheck.resolve.normalise import ConfigurationError, normalise
+from compatcheck.resolve.verdict import Alternative, Verdict
+
+if TYPE_CHECKING:
+    from compatcheck.resolve.resolver import Resolver
+
+LIMIT = 5
+KV_ORDER = ("fp8", "fp8_e4m3", "fp8_ds_mla", "nvfp4", "auto", "bfloat16")
+"""KV-cache dtypes to offer: the smallest loss of capacity that most people accept first, 16-bit last."""
+
+Change = tuple[tuple[str, Any], ...]
+
+
+def find_alternatives(resolver: Resolver, given: Configuration, verdict: Verdict) -> tuple[Alternative, ...]:
+    """Return up to five configurations near `given` whose verdict is `supported` on the same GPU.
+
+    Tried are: no forced backend, another backend, another KV-cache dtype, a newer engine release (with its own
+    FlashInfer), a newer FlashInfer, and pairs of these. Nothing that changes the model is offered.
+    """
+    if given.sm is None and not verdict.findings:
+        return ()
+    single = _single_changes(resolver, given)
+    found: list[Alternative] = []
+    taken: set[frozenset[str]] = set()
+    for changes in [*((c,) for c in single), *combinations(single, 2)]:
+        fields = frozenset(field for change in changes for field, _ in change)
+        if len(fields) < sum(len(change) for change in changes) or any(old <= fields for old in taken):
+            continue
+        merged = {field: value for change in changes for field, value in change}
+        answer = _try(resolver, given, merged)
+        if answer is not None:
+            found.append(answer)
+            taken.add(fields)
+            if len(found) >= LIMIT:
+                break
+    return tuple(found)
+
+
+def _single_changes(resolver: Resolver, given: Configuration) -> list[Change]:
+    normal = normalise(resolver.matrix, given)
+    facts = normal.facts
+    engine = resolver.engine(str(facts.engine), normal.release)
+    changes: list[Change] = []
+    if given.backend is not None:
+        changes.append((("backend", None),))
+    changes += [
+        (("kv_cache_dtype", kv),)
+        for kv in KV_ORDER
+        if kv != facts.kv_cache_dtype
+        and kv in engine.kv_cache_dtypes
+        and not _same_storage(kv, str(facts.kv_cache_dtype))
+    ]
+    releases = sorted(engine.engine.releases, key=parse)
+    newer = [r for r in releases if parse(r) > parse(normal.release)]
+    changes += [(("engine_version", r), ("flashinfer_version", None)) for r in newer]
+    if given.flashinfer_version is not None and "flashinfer" in resolver.matrix.libraries:
+        at = parse(str(facts.flashinfer_version))
+        changes += [
+            (("flashinfer_version", v),) for v in resolver.matrix.libraries["flashinfer"].releases if parse(v) > at
+        ]
+    return changes
+
+
+def _same_storage(one: str, other: str) -> bool:
+    aliases = ({"fp8", "fp8_e4m3"}, {"auto", "bfloat16"})
+    return any(one in pair and other in pair for pair in aliases)
+
+
+def _try(resolver: Resolver, given: Configuration, changes: dict[str, Any]) -> Alternative | None:
+    try:
+        answer = resolver.judge(normalise(resolver.matrix, msgspec.structs.replace(given, **changes)))
+    except ConfigurationError:
+        return None
+    if answer.verdict != "supported":
+        return None
+    pinned = next((a for a in answer.assumed if a.field == "flashinfer_version"), None)
+    note = f"with FlashInfer {pinned.value}, its own pin" if pinned and "engine_version" in changes else None
+    shown = {k: v for k, v in changes.items() if not (k == "flashinfer_version" and v is None)}
+    return Alternative(changes=shown, verdict=answer.verdict, selected=answer.selected, note=note)
