@@ -15,8 +15,8 @@ from compatcheck.resolve.configuration import Configuration
 if TYPE_CHECKING:
     from compatcheck.host.model import Host
 
-HELPERS = ("nvfp4_quantize_append_paged_kv_cache_with_slot_mapping", "nvfp4_kv_dequantize_paged")
-"""The two functions that vLLM's slot-mapping path needs (vllm/v1/attention/backends/flashinfer.py@0.33.0)."""
+WRITER = "nvfp4_quantize_append_paged_kv_cache_with_slot_mapping"
+"""The function that vLLM's slot-mapping path imports from flashinfer (vllm/v1/attention/backends/flashinfer.py@0.33.0)."""
 
 
 def read_host(host_file: Path | None, *, gpus: bool = True, toolkit: bool = True, files: bool = True) -> Host:
@@ -48,7 +48,7 @@ def fill_from_host(given: Configuration, host_file: Path | None) -> tuple[list[C
     where = "from the saved host" if saved else "found on this host"
     fields: dict[str, Any] = {}
     if wants_versions:
-        fields |= _versions(given, host)
+        fields |= versions_of(given, host)
     grounds = {name: where for name in fields}
     sms = list(host.sms()) if wants_gpu else []
     if sms:
@@ -57,7 +57,8 @@ def fill_from_host(given: Configuration, host_file: Path | None) -> tuple[list[C
     return configurations, grounds
 
 
-def _versions(given: Configuration, host: Host) -> dict[str, Any]:
+def versions_of(given: Configuration, host: Host) -> dict[str, Any]:
+    """Return the versions that a host has installed, for the fields that are not given."""
     found: dict[str, Any] = {}
     for field, package in (
         ("engine_version", "vllm"),
@@ -71,7 +72,7 @@ def _versions(given: Configuration, host: Host) -> dict[str, Any]:
     if torch is not None and torch.cuda is not None and given.cuda_version is None:
         found["cuda_version"] = torch.cuda
     if "flashinfer_version" in found and given.slot_mapping_helpers is None:
-        present = [host.flashinfer_symbols.get(name) for name in HELPERS]
-        if None not in present:
-            found["slot_mapping_helpers"] = all(present)
+        present = host.flashinfer_exports.get(WRITER)
+        if present is not None:
+            found["slot_mapping_helpers"] = present
     return found

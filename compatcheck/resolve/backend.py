@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -12,11 +12,15 @@ from compatcheck.matrix.model import (
     BackendFacts,
     Grants,
     JointRule,
+    Limited,
     SelectorCheck,
 )
 from compatcheck.matrix.versions import parse
 from compatcheck.resolve.conditions import AllOf, AnyOf, Compiler, Constant, Not, Predicate
+from compatcheck.resolve.configuration import FIELDS
 from compatcheck.resolve.words import fill, placeholders
+
+L = TypeVar("L", bound=Limited)
 
 FACT_FIELDS = BackendFacts.__struct_fields__
 
@@ -44,6 +48,11 @@ def in_release(since: str, until: str | None, release: str) -> bool:
     return parse(since) <= at and (until is None or at < parse(until))
 
 
+def of_release(entries: list[L], release: str) -> list[L]:
+    """Return the lines of a list that a release has."""
+    return [entry for entry in entries if in_release(entry.since or "0", entry.until, release)]
+
+
 def merge(backends: dict[str, Backend], name: str, release: str, defaults: BackendFacts) -> dict[str, Any]:
     """Return every fact of a backend at a release: own, then changed, then its parent's, then the engine's default."""
     backend = backends[name]
@@ -55,6 +64,8 @@ def merge(backends: dict[str, Backend], name: str, release: str, defaults: Backe
                 value == [] and field in ("head_sizes", "joint_rules", "mla_dimensions")
             ):
                 facts[field] = value
+    if facts["joint_rules"]:
+        facts["joint_rules"] = of_release(facts["joint_rules"], release)
     fallback = (
         merge(backends, backend.extends, release, defaults) if backend.extends else msgspec.structs.asdict(defaults)
     )
@@ -73,6 +84,9 @@ class Check:
         self._key = attrgetter(*self.fields) if self.fields else (lambda facts: None)
         self._cache: dict[Any, bool | None] = {}
         self.asks = placeholders(words)
+        told = sorted({*self.fields, *(name.partition(".")[0] for name in self.asks if name in FIELDS or "." in name)})
+        self.key = attrgetter(*told) if told else (lambda facts: None)
+        """The values that a refusal's text can depend on."""
 
     def refuses(self, facts: Any) -> bool | None:
         """Return True, False or None (a fact is missing)."""
@@ -313,8 +327,12 @@ class BackendProgram:
 
     def _joint_rules(self) -> list[Check]:
         rules: list[tuple[str, JointRule]] = []
-        for member, facts in zip(self.backend.members, self._members, strict=True):
-            rules += [(f"{member}: ", rule) for rule in facts["joint_rules"] or []]
+        for index, (member, facts) in enumerate(zip(self.backend.members, self._members, strict=True)):
+            rules += [
+                (f"{member}: ", rule)
+                for rule in facts["joint_rules"] or []
+                if index == 0 or rule.when.get("use_mm_prefix") is not True
+            ]
         rules += [("", rule) for rule in self.facts["joint_rules"] or []]
         checks: list[Check] = []
         earlier: list[Predicate] = []

@@ -274,10 +274,14 @@ class Compiler:
             build = OPERATORS.get(key)
             if build is None:
                 raise ConditionError(f"unknown comparison {key!r}; there are: {', '.join(sorted(OPERATORS))}", (key,))
-            tests.append(build(operand))
+            tests.append(self._other_than(operand) if key == "not" and isinstance(operand, dict) else build(operand))
         if len(tests) == 1:
             return tests[0]
         return lambda value: all(test(value) for test in tests)
+
+    def _other_than(self, constraint: dict[str, Any]) -> Callable[[Any], bool]:
+        matches = self.constraint(constraint)
+        return lambda value: not matches(value)
 
 
 def _absent_answer(constraint: Any) -> bool:

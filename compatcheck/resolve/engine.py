@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from compatcheck.matrix.model import Backend, Engine, FactCase, Matrix, PriorityList, SelectorCheck
 from compatcheck.matrix.versions import parse
-from compatcheck.resolve.backend import BackendProgram, Check, in_release
+from compatcheck.resolve.backend import BackendProgram, Check, in_release, of_release
 from compatcheck.resolve.conditions import UNKNOWN, Compiler
 from compatcheck.resolve.configuration import FIELDS
 from compatcheck.resolve.derived import DecisionList
@@ -69,27 +69,30 @@ class EngineProgram:
         self.compiler = Compiler(matrix.sms, frozenset(FIELDS), self.derived)
         for name, fact in engine.facts.items():
             entry = latest(fact.versions, release)
-            cases = entry.cases if entry else [FactCase()]
+            cases = of_release(entry.cases, release) if entry else [FactCase()]
             self.derived[name] = DecisionList(cases, self.compiler)
         accepted = latest(engine.kv_cache_dtypes, release)
         self.kv_cache_dtypes: list[str] = accepted.values if accepted else []
+        self.mla_model_types = frozenset(
+            t for entry in engine.mla_model_types if in_release(entry.since, entry.until, release) for t in entry.types
+        )
         self.backends = self._present(engine.backends)
         self.prefill_backends = self._present(engine.mla_prefill_backends)
         self._programs: dict[str, BackendProgram] = {}
         self._prefill_programs: dict[str, BackendProgram] = {}
-        self._order = self._orders(engine.priorities)
-        self._prefill_order = self._orders(engine.mla_prefill_priorities)
+        self._order = self._orders(engine.priorities, self.backends)
+        self._prefill_order = self._orders(engine.mla_prefill_priorities, self.prefill_backends)
         cases = [FactCase(value=case.route, when=case.when) for case in engine.routing]
         self._routing = DecisionList(cases, self.compiler)
 
     def _present(self, backends: dict[str, Backend]) -> list[str]:
         return [name for name, b in backends.items() if in_release(b.since, b.until, self.release)]
 
-    def _orders(self, lists: list[PriorityList]) -> tuple[list[list[str]], DecisionList]:
+    def _orders(self, lists: list[PriorityList], present: list[str]) -> tuple[list[list[str]], DecisionList]:
         entry = latest(lists, self.release)
-        cases = entry.cases if entry else []
+        cases = of_release(entry.cases, self.release) if entry else []
         decide = DecisionList([FactCase(value=i, when=c.when) for i, c in enumerate(cases)], self.compiler)
-        return [case.order for case in cases], decide
+        return [[name for name in case.order if name in present] for case in cases], decide
 
     def program(self, name: str) -> BackendProgram:
         """Return a backend's compiled checks; `name` must be one of `backends`."""
@@ -128,6 +131,10 @@ class EngineProgram:
             return Judgement(program.name, [], (unimportable,), frozenset())
         checks, missing = program.judge(facts)
         return Judgement(program.name, checks, tuple([check.say(facts) for check in checks]), missing)
+
+    def judge_prefill(self, name: str, facts: Any) -> Judgement:
+        """Return what the MLA prefill selector says of a backend."""
+        return self._judge(self.prefill_program(name), facts)
 
     def order(self, facts: Any) -> tuple[list[str] | None, frozenset[str]]:
         """Return the order in which backends are tried, or None and the missing facts that decide it."""

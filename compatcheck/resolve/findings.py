@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from compatcheck.matrix.model import Backend, JointRule, Kernel, Refusal, Rule, Source
+from compatcheck.matrix.model import Backend, Kernel, Refusal, Rule, Source
 from compatcheck.resolve.backend import FLAG_OF_FIELD, BackendProgram, Check
 from compatcheck.resolve.describe import describe_flag, describe_grants
 from compatcheck.resolve.engine import EngineProgram, Judgement, Selection
@@ -43,10 +43,10 @@ class FindingFactory:
         ]
 
     def _from_check(self, engine: EngineProgram, backend: str, check: Check, words: str, facts: Any) -> Finding:
-        required, actual = self._values(engine.program(backend), check, facts)
-        key = (engine.release, backend, check.code, words, required, actual)
+        key = (check, check.key(facts))
         finding = self._checks.get(key)
         if finding is None:
+            required, actual = self._values(engine.program(backend), check, facts)
             title = f"{engine.engine.title} {engine.release}"
             entry = engine.engine.backends[backend]
             rule = check.rule
@@ -228,11 +228,10 @@ class FindingFactory:
 def _history(backend: Backend, check: Check) -> tuple[str, ...]:
     """Return how the backend's answer to this check changed from release to release, oldest first."""
     if check.rule is not None:
-        return tuple(
-            f"since {change.since}: " + ("refused" if _speaks(change.joint_rules, check.code) else "not refused")
-            for change in backend.changes
-            if change.joint_rules is not None
-        )
+        layers = [(backend.since, backend.joint_rules), *((c.since, c.joint_rules) for c in backend.changes)]
+        rules = [(since, rule) for since, rules in layers for rule in rules or [] if rule.code == check.code]
+        said = tuple(f"since {rule.since or since}: {rule.words}" for since, rule in rules)
+        return said if len(said) > 1 or (rules and rules[0][1].since) else ()
     field = check.code.removeprefix("selector-").replace("-", "_")
     if field in _GRANTED:
         key = _GRANTED[field]
@@ -249,10 +248,6 @@ def _history(backend: Backend, check: Check) -> tuple[str, ...]:
     else:
         return ()
     return tuple(f"since {since}: {what}" for since, what in [*first, *steps]) if steps else ()
-
-
-def _speaks(rules: list[JointRule] | None, code: str) -> bool:
-    return any(rule.code == code for rule in rules or [])
 
 
 def _sentence(who: str, words: str, required: str | None, actual: str | None) -> str:

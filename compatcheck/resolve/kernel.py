@@ -34,16 +34,13 @@ class KernelCell(msgspec.Struct, frozen=True, kw_only=True):
     cuda_version: str | None = None
 
 
-NULLABLE_CELL = frozenset({"page_size", "layout", "causal", "group", "tensor_cores", "o_dtype"})
-
-
 class KernelProgram:
     """A kernel's facts, compiled."""
 
     def __init__(self, id_: str, kernel: Kernel, sms: dict[str, Sm]) -> None:
         self.id = id_
         self.kernel = kernel
-        compiler = Compiler(sms, frozenset(KernelCell.__struct_fields__), nullable=NULLABLE_CELL)
+        compiler = Compiler(sms, frozenset(KernelCell.__struct_fields__), nullable=frozenset())
         self._sm = compiler.condition({"sm": kernel.sms}) if kernel.sms else Constant(False)
         self._q = compiler.condition({"q_dtype": kernel.q_dtypes}) if kernel.q_dtypes else Constant(True)
         self._kv = self._kv_dtypes(kernel, compiler)

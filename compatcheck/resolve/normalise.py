@@ -129,7 +129,7 @@ def _known_names(matrix: Matrix, engine: Engine, values: dict[str, Any], problem
 
 
 def _release(engine: Engine, values: dict[str, Any], assumed: list[Assumption]) -> tuple[str, str | None]:
-    releases = sorted(engine.releases, key=parse)
+    releases = tuple(sorted(engine.releases, key=parse))
     if "engine_version" not in values:
         values["engine_version"] = releases[-1]
         assumed.append(Assumption("engine_version", releases[-1], "the newest release in the matrix"))

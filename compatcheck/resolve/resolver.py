@@ -14,7 +14,7 @@ from compatcheck.resolve.engine import EngineProgram, Judgement, Selection
 from compatcheck.resolve.findings import FindingFactory
 from compatcheck.resolve.kernel import KERNEL_DTYPES, KernelCell, KernelProgram
 from compatcheck.resolve.normalise import Normalised, normalise
-from compatcheck.resolve.rules import RuleProgram, compile_rules
+from compatcheck.resolve.rules import RuleGroup, compile_rules, group_rules
 from compatcheck.resolve.verdict import (
     BITES_ORDER,
     Finding,
@@ -38,7 +38,7 @@ class Resolver:
         self.matrix = loaded.matrix
         self.make = FindingFactory(loaded)
         self._engines: dict[tuple[str, str], EngineProgram] = {}
-        self._rules: dict[tuple[str, str], list[RuleProgram]] = {}
+        self._rules: dict[tuple[str, str], tuple[list[RuleGroup], list[RuleGroup]]] = {}
         self._kernels: dict[str, KernelProgram] = {}
         self._routes: dict[tuple[str, str], RouteAnswer] = {}
 
@@ -59,13 +59,15 @@ class Resolver:
             program = self._kernels[id_] = KernelProgram(id_, self.matrix.kernels[id_], self.matrix.sms)
         return program
 
-    def rules(self, name: str, release: str) -> list[RuleProgram]:
-        """Return the matrix's rules, compiled for an engine release."""
+    def rules(self, name: str, release: str) -> tuple[list[RuleGroup], list[RuleGroup]]:
+        """Return the rules compiled for an engine release: all of them, and those that bite at configuration."""
         key = (name, release)
-        rules = self._rules.get(key)
-        if rules is None:
-            rules = self._rules[key] = compile_rules(self.matrix, self.engine(name, release).compiler)
-        return rules
+        groups = self._rules.get(key)
+        if groups is None:
+            programs = compile_rules(self.matrix, self.engine(name, release).compiler)
+            early = [program for program in programs if program.rule.bites == "config"]
+            groups = self._rules[key] = (group_rules(programs), group_rules(early))
+        return groups
 
     # ---------------------------------------------------------------------------------------- judge
 
@@ -132,6 +134,8 @@ class Resolver:
 
         findings.sort(key=lambda f: (_EFFECT_ORDER[f.effect], BITES_ORDER.index(f.bites)))
         unsupported = [f for f in findings if f.effect == "unsupported"]
+        if any(f.effect != "note" for f in findings):
+            untested = None
         return Verdict(
             verdict=_name(accepts, findings, missing, untested),
             engine_accepts=accepts,
@@ -199,17 +203,16 @@ class Resolver:
         used = {getattr(route, phase) for phase in PHASES} if route else set()
         findings: list[Finding] = []
         missing: frozenset[str] = frozenset()
-        for program in self.rules(str(facts.engine), engine.release):
-            rule = program.rule
-            if not reached and rule.bites != "config":
-                continue
-            if rule.kernels and not used.intersection(rule.kernels):
-                continue
-            holds = program.holds(facts)
-            if holds:
-                findings.append(self.make.from_rule(program.code, rule, facts))
-            elif holds is None and rule.effect == "unsupported":
-                missing |= program.missing(facts)
+        everything, early = self.rules(str(facts.engine), engine.release)
+        for group in everything if reached else early:
+            for program, holds in group.answers(facts):
+                rule = program.rule
+                if rule.kernels and not used.intersection(rule.kernels):
+                    continue
+                if holds:
+                    findings.append(self.make.from_rule(program.code, rule, facts))
+                elif rule.effect == "unsupported":
+                    missing |= program.missing(facts)
         return findings, missing
 
     def _ask_kernels(

@@ -57,3 +57,33 @@ class RuleProgram:
 def compile_rules(matrix: Matrix, compiler: Compiler) -> list[RuleProgram]:
     """Return every rule of the matrix, compiled."""
     return [RuleProgram(code, rule, compiler) for code, rule in matrix.rules.items()]
+
+
+class RuleGroup:
+    """Rules that depend on the same facts, answered together: one look-up instead of one per rule."""
+
+    def __init__(self, programs: list[RuleProgram]) -> None:
+        self._programs = programs
+        names = sorted(programs[0].fields)
+        self._key = attrgetter(*names) if names else (lambda facts: None)
+        self._cache: dict[Any, tuple[tuple[RuleProgram, bool | None], ...]] = {}
+
+    def answers(self, facts: Any) -> tuple[tuple[RuleProgram, bool | None], ...]:
+        """Return the rules that hold (True) or cannot be told (None); those that do not hold are left out."""
+        key = self._key(facts)
+        try:
+            return self._cache[key]
+        except KeyError:
+            if len(self._cache) > _CACHE_LIMIT:
+                self._cache.clear()
+            told = tuple([(p, holds) for p in self._programs if (holds := p.holds(facts)) is not False])
+            self._cache[key] = told
+            return told
+
+
+def group_rules(programs: list[RuleProgram]) -> list[RuleGroup]:
+    """Return the rules grouped by the facts they depend on."""
+    groups: dict[frozenset[str], list[RuleProgram]] = {}
+    for program in programs:
+        groups.setdefault(frozenset(program.fields), []).append(program)
+    return [RuleGroup(members) for members in groups.values()]

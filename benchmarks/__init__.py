@@ -1,0 +1,1 @@
+"""Measurements, reported as ratios within one run; no test depends on a time."""

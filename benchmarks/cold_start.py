@@ -1,0 +1,63 @@
+"""A cold `compatcheck check` against `python -c pass`, and proof of what it never imports.
+
+Run: python -m benchmarks.cold_start
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import time
+
+CHECK = [
+    "-m",
+    "compatcheck",
+    "check",
+    "--no-host",
+    "--sm",
+    "9.0",
+    "--backend",
+    "FLASHINFER",
+    "--kv-cache-dtype",
+    "nvfp4",
+]
+HEAVY = ("torch", "flashinfer", "vllm", "jinja2", "rich", "yaml", "numpy", "pydantic")
+
+
+def seconds(arguments: list[str], runs: int) -> float:
+    """Median wall time of a fresh interpreter."""
+    times: list[float] = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=False)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def imported() -> list[str]:
+    """The heavy modules that a check imports."""
+    code = (
+        "import sys, io; sys.argv = ['compatcheck', *" + repr(CHECK[2:]) + "]\n"
+        "sys.stdout = io.StringIO()\n"
+        "from compatcheck.cli.main import entry\n"
+        "try: entry()\n"
+        "except SystemExit: pass\n"
+        f"sys.stderr.write(','.join(m for m in {HEAVY!r} if m in sys.modules))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return [name for name in run.stderr.strip().split(",") if name]
+
+
+def main(runs: int = 21) -> None:
+    """Print the ratio."""
+    check = [*CHECK, "--head-size", "128"]
+    seconds(check, 2)  # fills the caches
+    empty, full = seconds(["-c", "pass"], runs), seconds(check, runs)
+    print(
+        f"python -c pass: 1x; compatcheck check: {full / empty:.1f}x (bar: 8x); heavy modules imported: {imported() or 'none'}"
+    )
+
+
+if __name__ == "__main__":
+    main()

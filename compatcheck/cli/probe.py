@@ -1,0 +1,115 @@
+"""compatcheck probe: what a host has, what is wrong with it, and what works on it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from compatcheck.cli.exit_codes import FINDINGS, FINE, USAGE
+from compatcheck.cli.options import load_matrix, matrix_options
+
+if TYPE_CHECKING:
+    from compatcheck.host.model import Host
+    from compatcheck.matrix.load import LoadedMatrix
+    from compatcheck.probe.support import SupportTable
+    from compatcheck.resolve.configuration import Configuration
+
+
+@click.command()
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", help="Default: text.")
+@click.option("--host", "host_file", type=click.Path(path_type=Path), help="A host saved by --format json elsewhere.")
+@click.option("--python", "python", type=click.Path(path_type=Path), help="Look at this interpreter's packages.")
+@click.option("--sm", "--gpu", "sms", multiple=True, help='Answer for this compute capability or GPU ("H200") instead.')
+@click.option("--vllm", "--engine-version", "engine_version", help="Answer for this vLLM release.")
+@click.option("--flashinfer", "--flashinfer-version", "flashinfer_version", help="Answer for this FlashInfer.")
+@click.option("--head-size", type=click.IntRange(min=1), default=128, show_default=True, help="Head size of the table.")
+@matrix_options
+def probe(
+    format_: str,
+    host_file: Path | None,
+    python: Path | None,
+    sms: tuple[str, ...],
+    engine_version: str | None,
+    flashinfer_version: str | None,
+    head_size: int,
+    matrix_file: Path | None,
+    overlays: tuple[Path, ...],
+) -> None:
+    """Show GPUs, driver, toolkit and packages, problems with a fix each, and what works on each distinct GPU.
+
+    Nothing is imported from torch, flashinfer or vllm. Exit code 1 where a problem is an error.
+    """
+    from compatcheck.host.problems import diagnose
+    from compatcheck.resolve.normalise import ConfigurationError
+
+    loaded = load_matrix(matrix_file, overlays)
+    host = _host(host_file, python)
+    problems = diagnose(host)
+    try:
+        tables = _tables(loaded, host, sms, engine_version, flashinfer_version, head_size)
+    except ConfigurationError as error:
+        for field, text in error.problems:
+            click.echo(f"compatcheck probe: --{field.replace('_', '-')}: {text}", err=True)
+        sys.exit(USAGE)
+    if format_ == "json":
+        document = {"document": "compatcheck-probe", "schema": 1, "host": host, "problems": problems, "support": tables}
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+    else:
+        from compatcheck.host.summary import summary_lines
+        from compatcheck.report.styled import line, write
+        from compatcheck.report.support_text import render
+
+        lines = [line(text) for text in summary_lines(host, problems)]
+        for table in tables:
+            lines += [line(), *render(table)]
+        write(lines, sys.stdout)
+    sys.exit(FINDINGS if any(problem.severity == "error" for problem in problems) else FINE)
+
+
+def _host(host_file: Path | None, python: Path | None) -> Host:
+    from compatcheck.cli.host_facts import read_host
+
+    if host_file is not None or python is None:
+        return read_host(host_file)
+    from compatcheck.host import collect
+    from compatcheck.host.interpreter import InterpreterError, ask_interpreter
+
+    try:
+        other = ask_interpreter(python)
+    except InterpreterError as error:
+        click.echo(f"compatcheck probe: {error}", err=True)
+        sys.exit(USAGE)
+    return collect(site_paths=other.site_paths, python=other.version)
+
+
+def _tables(
+    loaded: LoadedMatrix,
+    host: Host,
+    sms: tuple[str, ...],
+    engine_version: str | None,
+    flashinfer_version: str | None,
+    head_size: int,
+) -> list[SupportTable]:
+    from compatcheck.cli.host_facts import versions_of
+    from compatcheck.probe.support import support
+    from compatcheck.resolve.configuration import Configuration
+
+    given: dict[str, Any] = {"engine_version": engine_version, "flashinfer_version": flashinfer_version}
+    base = Configuration(**{name: value for name, value in given.items() if value})
+    if engine_version is None:
+        base = msgspec.structs.replace(base, **versions_of(base, host))
+    configurations = [
+        msgspec.structs.replace(base, sm=sm, head_size=head_size) for sm in (sms or dict.fromkeys(host.sms()))
+    ]
+    return [support(loaded, c, mla=mla) for c in _distinct(loaded, configurations) for mla in (False, True)]
+
+
+def _distinct(loaded: LoadedMatrix, configurations: list[Configuration]) -> list[Configuration]:
+    """Return one configuration per compute capability, whatever it was called."""
+    from compatcheck.resolve.normalise import normalise
+
+    return list({normalise(loaded.matrix, c).facts.sm: c for c in configurations}.values())

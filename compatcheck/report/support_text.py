@@ -1,0 +1,43 @@
+"""Support tables for people: only KV-cache dtypes and backends of which something works, the rest in one line."""
+
+from __future__ import annotations
+
+from compatcheck.probe.support import SupportTable
+from compatcheck.report.styled import Line, line
+
+MARKS = {"supported": "yes", "degraded": "bad", "unsupported": "-", "unknown": "?"}
+STYLES = {"yes": "supported", "bad": "degraded", "-": "dim", "?": "unknown"}
+
+
+def render(table: SupportTable) -> list[Line]:
+    """Return the lines of one table."""
+    works = [row for row in table.rows if any(v != "unsupported" for v in row.backends.values())]
+    columns = [
+        n for n in (table.rows[0].backends if table.rows else {}) if any(r.backends[n] != "unsupported" for r in works)
+    ]
+    title = f"SM {table.sm}, {table.model}, vLLM {table.engine_version}, FlashInfer {table.flashinfer_version}"
+    lines = [line(title, "heading")]
+    if works:
+        width = max(len(row.kv_cache_dtype) for row in works) + 2
+        pick_width = max(len(_pick(row.pick)) for row in works) + 2
+        head = "  " + "KV cache".ljust(max(width, 10)) + "picked".ljust(pick_width)
+        lines.append(line(head + "  ".join(columns), "dim"))
+        for row in works:
+            parts = [
+                ("  " + row.kv_cache_dtype.ljust(max(width, 10)), ""),
+                (_pick(row.pick).ljust(pick_width), row.verdict),
+            ]
+            for name in columns:
+                mark = MARKS[row.backends[name]]
+                parts.append((mark.ljust(len(name) + 2), STYLES[mark]))
+            lines.append(Line(tuple(parts)))
+    nowhere = [row.kv_cache_dtype for row in table.rows if row not in works]
+    if nowhere:
+        lines.append(line(f"  nowhere here: {', '.join(nowhere)}", "dim"))
+    reasons = {row.kv_cache_dtype: row.codes for row in works if row.verdict == "degraded"}
+    lines += [line(f"  {kv}: {', '.join(codes)}", "degraded") for kv, codes in reasons.items()]
+    return lines
+
+
+def _pick(name: str | None) -> str:
+    return name or "nothing"
