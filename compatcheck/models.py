@@ -31,12 +31,10 @@ def is_mla(matrix: Matrix, engine_version: str, config: Mapping[str, Any], engin
     listed = latest(entry.mla_model_types, release)
     compressed = bool(config.get("compress_ratios"))
     deciding = config.get("head_dim") if compressed else config.get("kv_lora_rank")
-    mla = listed is not None and config.get("model_type") in listed.types and deciding is not None
-    if mla:
-        return ModelAnswer(
-            True, int(deciding) if compressed else int(deciding) + int(config.get("qk_rope_head_dim") or 0)
-        )
-    return ModelAnswer(False, _head_size(config))
+    if listed is None or deciding is None or config.get("model_type") not in listed.types:
+        return ModelAnswer(False, _head_size(config))
+    rotary = 0 if compressed else int(config.get("qk_rope_head_dim") or 0)
+    return ModelAnswer(True, int(deciding) + rotary)
 
 
 def _head_size(config: Mapping[str, Any]) -> int | None:

@@ -53,7 +53,8 @@ def fill_from_host(given: Configuration, host_file: Path | None) -> tuple[list[C
     sms = list(host.sms()) if wants_gpu else []
     if sms:
         grounds["sm"] = where
-    configurations = [msgspec.structs.replace(given, **fields, **({"sm": sm} if sm else {})) for sm in sms or [None]]
+    filled = msgspec.structs.replace(given, **fields)
+    configurations = [msgspec.structs.replace(filled, sm=sm) for sm in sms] or [filled]
     return configurations, grounds
 
 

@@ -48,13 +48,13 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
 @click.option("--resume", is_flag=True, help="Continue the record: run only what is not in it yet.")
 @click.option("--evidence", type=click.Path(dir_okay=False, path_type=Path), help="Write the evidence (JSON) here.")
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML here.")
-@click.option("--matrix", type=click.Path(dir_okay=False, path_type=Path), help="Another matrix than the packaged one.")
+@click.option("--matrix", type=click.Path(dir_okay=False, path_type=Path), help="Another matrix.")
 @click.option(
     "--overlay",
     "overlays",
     multiple=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Merged over the matrix.",
+    help="Merged over it.",
 )
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")

@@ -68,7 +68,7 @@ def _read(path: FilePath, data: bytes) -> Document:
     if () in document.broken:
         raise MatrixError(document.problems)
     if not isinstance(document.value, dict):
-        raise MatrixError([_problem(path, 1, 1, "wrong-type", "a matrix is a mapping of sections")])
+        raise MatrixError([_problem(path, 1, 1, "not-a-mapping", "a matrix is a mapping of sections")])
     return document
 
 

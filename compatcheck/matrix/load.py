@@ -7,6 +7,7 @@ ignored.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from pathlib import Path
@@ -76,12 +77,12 @@ def load(path: Path | None = None, overlays: tuple[Path, ...] = ()) -> LoadedMat
     kept_at = _cache_file(digest, files)
     kept = _recall(kept_at)
     if kept is None:
-        kept = _build(files)
+        kept = _build(files, packaged=path is None and not overlays)
         _keep(kept_at, kept)
     return LoadedMatrix(kept.matrix, kept.lines, digest)
 
 
-def _build(files: list[tuple[Path, bytes]]) -> Kept:
+def _build(files: list[tuple[Path, bytes]], *, packaged: bool) -> Kept:
     from compatcheck.matrix.documents import read_files
     from compatcheck.matrix.validate import mismatches
 
@@ -91,6 +92,12 @@ def _build(files: list[tuple[Path, bytes]]) -> Kept:
     wrong = mismatches(document.value, Matrix)
     if wrong:
         raise MatrixError([_problem(m, document, files[0][0]) for m in wrong])
+    if not packaged:
+        from compatcheck.matrix.lint.run import usable
+
+        unusable = usable(document, str(files[0][0]))
+        if unusable:
+            raise MatrixError(unusable)
     first = str(files[0][0])
     lines = {
         _key(where): f"{files[0][0].name if file == first else file}:{line}"
@@ -118,7 +125,7 @@ def _cache_file(digest: str, files: list[tuple[Path, bytes]]) -> Path | None:
     base = os.environ.get("COMPATCHECK_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     try:
         folder = Path(base) if base else Path.home() / ".cache"
-        model = (_HERE / "model.py").read_bytes()
+        model = b"".join((_HERE / name).read_bytes() for name in ("model.py", "records.py", "linear_model.py"))
     except (OSError, RuntimeError):
         return None
     names = "\0".join(str(path) for path, _ in files).encode()
@@ -144,4 +151,5 @@ def _keep(path: Path | None, kept: Kept) -> None:
         temporary.write_bytes(msgspec.json.encode(kept))
         temporary.replace(path)
     except OSError:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)

@@ -6,36 +6,27 @@ Facts about an engine's backend are *grants* (``values`` that are accepted, ``wh
 Conditions are plain mappings (see `compatcheck.resolve.conditions`): no expression is ever evaluated.
 """
 
+# ruff: noqa: RUF012 - the base is a msgspec.Struct, which copies mutable defaults; ruff cannot see that from here
+
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-import msgspec
-
-Condition = dict[str, Any]
-"""Field or derived fact -> constraint; all entries must hold. `all_of`, `any_of` and `not` nest."""
-
-Flag = bool | Condition
-"""Supported always (true), never (false), or where the condition holds."""
-
-Constraint = Any
-"""A scalar (equals), a list (one of), or a mapping: in, not, prefix, suffix, lt, le, gt, ge, multiple_of, absent."""
+from compatcheck.matrix.linear_model import Linear
+from compatcheck.matrix.records import Condition as Condition
+from compatcheck.matrix.records import Constraint as Constraint
+from compatcheck.matrix.records import FactCase as FactCase
+from compatcheck.matrix.records import Flag as Flag
+from compatcheck.matrix.records import JointRule as JointRule
+from compatcheck.matrix.records import Limited as Limited
+from compatcheck.matrix.records import PriorityCase as PriorityCase
+from compatcheck.matrix.records import PriorityList as PriorityList
+from compatcheck.matrix.records import Source as Source
+from compatcheck.matrix.records import Strict as Strict
 
 Bites = Literal["config", "selection", "init", "first-request", "silent"]
 Refuser = Literal["engine", "library", "hardware", "toolkit", "package", "advisory"]
 Effect = Literal["unsupported", "degraded", "note"]
-
-
-class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """Base of every record: unknown keys are refused."""
-
-
-class Source(Strict, frozen=True, kw_only=True):
-    """Where a fact was seen: a `file:symbol@version`, a thread, or a live run."""
-
-    ref: str
-    kind: Literal["source", "thread", "run", "docs"] = "source"
-    note: str | None = None
 
 
 # --------------------------------------------------------------------------------------------- axes
@@ -81,17 +72,6 @@ class Grant(Strict, frozen=True, kw_only=True):
 
 
 Grants = list[Grant]
-
-
-class JointRule(Strict, frozen=True, kw_only=True):
-    """A refusal by the selector that looks at several facts together. The first that holds speaks."""
-
-    code: str
-    when: Condition
-    words: str
-    why: str | None = None
-    fix: str | None = None
-    sources: list[Source] = []
 
 
 class BackendFacts(Strict, frozen=True, kw_only=True):
@@ -147,7 +127,10 @@ class Backend(BackendFacts, frozen=True, kw_only=True):
     extends: str | None = None
     """Another backend whose facts hold where this one states none."""
     members: list[str] = []
-    """A composite: dtypes, KV dtypes, head sizes, SMs and joint rules must hold for each member too."""
+    """A composite: dtypes, KV dtypes, head sizes, SMs and joint rules must hold for each member too.
+
+    Only the first takes image masks: the others' joint rules are asked as if `use_mm_prefix` were false.
+    """
     member_words: str | None = None
     cls: str | None = None
     changes: list[BackendChange] = []
@@ -161,28 +144,6 @@ class SelectorCheck(Strict, frozen=True, kw_only=True):
     words: str
     since: str | None = None
     until: str | None = None
-
-
-class PriorityCase(Strict, frozen=True, kw_only=True):
-    """The order in which backends are tried where `when` holds."""
-
-    order: list[str]
-    when: Condition | None = None
-
-
-class PriorityList(Strict, frozen=True, kw_only=True):
-    """The selection order since a release."""
-
-    since: str
-    cases: list[PriorityCase]
-    sources: list[Source] = []
-
-
-class FactCase(Strict, frozen=True, kw_only=True):
-    """One line of a decision list."""
-
-    value: str | int | bool | None = None
-    when: Condition | None = None
 
 
 class FactList(Strict, frozen=True, kw_only=True):
@@ -234,9 +195,10 @@ class Release(Strict, frozen=True, kw_only=True):
 
 
 class ModelTypes(Strict, frozen=True, kw_only=True):
-    """Which model types the engine treats as MLA, since a release."""
+    """Model types treated as MLA from a release on; a release has those of every entry that covers it."""
 
     since: str
+    until: str | None = None
     types: list[str]
     sources: list[Source] = []
 
@@ -269,6 +231,8 @@ class Engine(Strict, frozen=True, kw_only=True):
     routing: list[RouteCase]
     forced_words: str
     none_words: str
+    linear: Linear | None = None
+    """Kernels of quantised linear layers, and how the engine picks one."""
 
 
 # --------------------------------------------------------------------------------------------- kernels
@@ -339,9 +303,13 @@ class Rule(Strict, frozen=True, kw_only=True):
     """Rules with one subject are alternatives: their versions may neither overlap nor leave a gap."""
     versions: str | None = None
     """Range of the subject's own version axis, PEP 440."""
+    clear: str | None = None
+    """Versions of the subject of which nothing is to be said; they count as covered."""
     axis: Literal["engine_version", "flashinfer_version", "torch_version", "cuda_version"] = "engine_version"
     kernels: list[str] = []
-    """Only where the route uses one of these."""
+    """Only where the route uses one of these; for `kind: linear`, where one of these computes the layer."""
+    kind: Literal["attention", "linear"] = "attention"
+    """What it speaks of: attention, or a quantised linear layer."""
     history: list[str] = []
     recheck: str | None = None
     confirmed: Literal["run", "reported", "reading", "predicted"] = "reading"

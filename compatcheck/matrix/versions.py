@@ -25,12 +25,14 @@ def contains(spec: str, version: str) -> bool:
     return specifiers(spec).contains(parse(version).public, prereleases=True)
 
 
+@lru_cache(maxsize=4096)
 def public(version: str) -> str:
     """Return the version without its local part: '2.14.0+cu130' -> '2.14.0'."""
     return parse(version).public
 
 
-def place(version: str, releases: list[str]) -> tuple[str, str | None]:
+@lru_cache(maxsize=4096)
+def place(version: str, releases: tuple[str, ...]) -> tuple[str, str | None]:
     """Return the known release that answers for a version, and why it is not the version itself (or None).
 
     `releases` are known releases, oldest first. A pre-release of a known release (0.33.0rc1) is answered as that

@@ -71,7 +71,10 @@ def read_document(text: str, file: str) -> Document:
             [Problem(file=file, line=line, column=column, code="yaml-syntax", message=message)]
         ) from error
     reader = _Reader(file)
-    value = {} if node is None else reader.build(node, (), 0)
+    value = None if node is None else reader.build(node, (), 0)
+    if value is None and not reader.problems:
+        value = {}
+        reader.places.setdefault((), (1, 1))
     return Document(value, reader.places, reader.problems, frozenset(reader.broken))
 
 
@@ -132,7 +135,9 @@ class _Reader:
     def _mapping_key(self, node: Any, path: Path) -> str | None:
         refusal = self._key_refusal(node)
         if refusal is not None:
-            self._refuse(node, path if path else ("?",), *refusal)
+            self._problem(node, *refusal)
+            if path:
+                self.broken.add(path)
             return None
         self._seen.add(id(node))
         key: str = node.value

@@ -9,6 +9,7 @@ import msgspec
 
 from compatcheck.matrix.versions import parse
 from compatcheck.resolve.configuration import Configuration
+from compatcheck.resolve.linear_alternatives import linear_changes
 from compatcheck.resolve.normalise import ConfigurationError, normalise
 from compatcheck.resolve.verdict import Alternative, Verdict
 
@@ -26,11 +27,12 @@ def find_alternatives(resolver: Resolver, given: Configuration, verdict: Verdict
     """Return up to five configurations near `given` whose verdict is `supported` on the same GPU.
 
     Tried are: no forced backend, another backend, another KV-cache dtype, a newer engine release (with its own
-    FlashInfer), a newer FlashInfer, and pairs of these. Nothing that changes the model is offered.
+    FlashInfer), a newer FlashInfer, and pairs of these. For a linear layer: no forced kernel, another
+    --linear-backend, newer releases. Nothing that changes the model is offered.
     """
     if given.sm is None and not verdict.findings:
         return ()
-    single = _single_changes(resolver, given)
+    single = _single_changes(resolver, given) if given.linear is None else linear_changes(resolver, given)
     found: list[Alternative] = []
     taken: set[frozenset[str]] = set()
     for changes in [*((c,) for c in single), *combinations(single, 2)]:

@@ -57,7 +57,8 @@ def merge(backends: dict[str, Backend], name: str, release: str, defaults: Backe
     """Return every fact of a backend at a release: own, then changed, then its parent's, then the engine's default."""
     backend = backends[name]
     facts = dict.fromkeys(FACT_FIELDS)
-    for layer in (backend, *(c for c in backend.changes if parse(c.since) <= parse(release))):
+    applied = [change for change in backend.changes if parse(change.since) <= parse(release)]
+    for layer in (backend, *sorted(applied, key=lambda change: parse(change.since))):
         for field in FACT_FIELDS:
             value = getattr(layer, field)
             if (value is not None and value != []) or (
@@ -171,7 +172,7 @@ class _NonCausalDcp:
         return self._flag.missing(facts)
 
 
-class _FirstOf:
+class FirstOf:
     """A joint rule speaks only if no earlier one does."""
 
     def __init__(self, earlier: list[Predicate], own: Predicate) -> None:
@@ -338,7 +339,7 @@ class BackendProgram:
         earlier: list[Predicate] = []
         for prefix, rule in rules:
             own = self._compiler.condition(rule.when)
-            checks.append(Check(rule.code, prefix + rule.words, _FirstOf(list(earlier), own), rule))
+            checks.append(Check(rule.code, prefix + rule.words, FirstOf(list(earlier), own), rule))
             earlier.append(own)
         return checks
 

@@ -289,7 +289,9 @@ def _absent_answer(constraint: Any) -> bool:
     if isinstance(constraint, dict):
         if "absent" in constraint:
             return bool(constraint["absent"])
-        return "not" in constraint and len(constraint) == 1
+        if "not" in constraint and len(constraint) == 1:
+            excluded = constraint["not"]
+            return not (isinstance(excluded, dict) and _absent_answer(excluded))
     return False
 
 

@@ -11,6 +11,8 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """The facts a verdict depends on. None means not given; see `NULLABLE` for fields where it means "none".
 
     Head sizes and ranks are in elements, block sizes in tokens, head counts per model (not per rank).
+    `linear` asks about a quantised linear layer instead of attention: `in_features` (K) and `out_features` (N) are
+    what one rank holds, after tensor parallelism.
     """
 
     engine: str | None = None
@@ -54,6 +56,17 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     has_flashinfer: bool | None = None
     slot_mapping_helpers: bool | None = None
     """Whether the installed FlashInfer really has the two helpers; a probed host knows, a version only suggests."""
+    linear: str | None = None
+    linear_backend: str | None = None
+    nvfp4_gemm_backend: str | None = None
+    """VLLM_NVFP4_GEMM_BACKEND, which releases before 0.24 read."""
+    disabled_kernels: tuple[str, ...] | None = None
+    """VLLM_DISABLED_KERNELS: names of kernel classes."""
+    in_features: int | None = None
+    out_features: int | None = None
+    has_b12x: bool | None = None
+    has_fbgemm: bool | None = None
+    has_humming: bool | None = None
 
 
 FIELDS: tuple[str, ...] = Configuration.__struct_fields__
@@ -70,6 +83,15 @@ NULLABLE = frozenset(
         "weight_quantization",
         "slot_mapping_helpers",
         "backend",
+        "linear",
+        "linear_backend",
+        "nvfp4_gemm_backend",
+        "disabled_kernels",
+        "in_features",
+        "out_features",
+        "has_b12x",
+        "has_fbgemm",
+        "has_humming",
     }
 )
 """Fields whose absence is an answer (the model has none, the user forces none), not a missing fact."""
@@ -97,6 +119,25 @@ DEFAULTS: dict[str, tuple[Any, str]] = {
     "has_flashinfer": (True, "the engine's wheel requires it"),
 }
 """What is taken where nothing is given, and on what ground; everything else stays unknown."""
+
+LINEAR_SCHEMES = ("nvfp4_w4a4", "nvfp4_w4a16")
+
+LINEAR_FIELDS = frozenset(
+    {
+        "linear_backend",
+        "nvfp4_gemm_backend",
+        "disabled_kernels",
+        "in_features",
+        "out_features",
+        "has_b12x",
+        "has_fbgemm",
+        "has_humming",
+    }
+)
+"""Fields that mean something only where `linear` is given."""
+
+LINEAR_DEFAULTS = {name: DEFAULTS[name] for name in ("engine", "dtype", "use_batch_invariant", "has_flashinfer")}
+"""What is taken for a linear layer where nothing is given."""
 
 QUIET_DEFAULTS = frozenset(
     name for name, (_, ground) in DEFAULTS.items() if ground == "the engine's default" or name == "engine"

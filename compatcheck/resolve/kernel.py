@@ -17,7 +17,11 @@ KERNEL_DTYPES = {
 
 
 class KernelCell(msgspec.Struct, frozen=True, kw_only=True):
-    """One call of a kernel: dtypes by their matrix names, head size in elements, page size in tokens."""
+    """One call of a kernel: dtypes by their matrix names, head size in elements, page size in tokens.
+
+    A GEMM's `q_dtype` is that of the activations, its `kv_dtype` that of the weight, K and N are `in_features` and
+    `out_features`, in elements.
+    """
 
     sm: str | None = None
     q_dtype: str | None = None
@@ -29,6 +33,8 @@ class KernelCell(msgspec.Struct, frozen=True, kw_only=True):
     causal: bool | None = None
     group: int | None = None
     tensor_cores: bool | None = None
+    in_features: int | None = None
+    out_features: int | None = None
     flashinfer_version: str | None = None
     torch_version: str | None = None
     cuda_version: str | None = None
@@ -81,7 +87,7 @@ class KernelProgram:
         if kernel.uncertain and contains(kernel.uncertain, version):
             return None
         at = parse(version)
-        if kernel.since and at < parse(kernel.since) and not contains(f">={kernel.since}.dev0", version):
+        if kernel.since and at < parse(kernel.since) and parse(kernel.since).release != at.release:
             return False
         return not (kernel.until and at >= parse(kernel.until))
 

@@ -10,13 +10,21 @@ import msgspec
 from compatcheck.matrix.model import Engine, Matrix
 from compatcheck.matrix.sm import find_gpu, parse_sm
 from compatcheck.matrix.versions import InvalidVersion, parse, place, public
-from compatcheck.resolve.configuration import DEFAULTS, VERSION_FIELDS, Configuration, spell_dtype
+from compatcheck.resolve.configuration import (
+    DEFAULTS,
+    LINEAR_DEFAULTS,
+    LINEAR_FIELDS,
+    VERSION_FIELDS,
+    Configuration,
+    spell_dtype,
+)
+from compatcheck.resolve.linear_names import check_linear_names, spell_linear
 from compatcheck.resolve.verdict import Assumption
 
 ATTN_TYPES = ("decoder", "encoder", "encoder_only", "encoder_decoder")
 DTYPES = ("bfloat16", "float16", "float32")
 KV_SPELLINGS = {"bf16": "bfloat16", "fp16": "float16", "half": "float16", "fp8_e4m3fn": "fp8_e4m3"}
-_COUNTS = ("head_size", "block_size", "num_qo_heads", "num_kv_heads")
+_COUNTS = ("head_size", "block_size", "num_qo_heads", "num_kv_heads", "in_features", "out_features")
 
 
 class ConfigurationError(ValueError):
@@ -60,13 +68,15 @@ def normalise(matrix: Matrix, given: Configuration) -> Normalised:
         raise ConfigurationError(problems)
     values["engine"] = engine_name
     _known_names(matrix, engine, values, problems)
+    if "linear" in values or LINEAR_FIELDS & values.keys():
+        problems += check_linear_names(engine, values)
     if problems:
         raise ConfigurationError(problems)
 
     release, answered_as = _release(engine, values, assumed)
     _fill_pins(engine, release, values, assumed)
     _fill_mla(values, assumed)
-    for field, (value, ground) in DEFAULTS.items():
+    for field, (value, ground) in (LINEAR_DEFAULTS if "linear" in values else DEFAULTS).items():
         if field not in values:
             values[field] = value
             assumed.append(Assumption(field, value, ground))
@@ -104,6 +114,7 @@ def _spell(matrix: Matrix, values: dict[str, Any], problems: list[tuple[str, str
         values["backend"] = values["backend"].upper()
     if "attn_type" in values and values["attn_type"] not in ATTN_TYPES:
         problems.append(("attn_type", f"{values['attn_type']!r} is not one of {', '.join(ATTN_TYPES)}"))
+    spell_linear(values)
     if values.get("sliding_window") is False:
         del values["sliding_window"]
     problems += [
@@ -183,7 +194,9 @@ class Normaliser:
         if self._defaults:
             missing = {f: v for f, v in self._defaults.items() if getattr(given, f) is None}
             given = msgspec.structs.replace(given, **missing) if missing else given
-        if given.kv_lora_rank is not None and (given.use_mla is None or given.head_size is None):
+        if given.linear is not None or (
+            given.kv_lora_rank is not None and (given.use_mla is None or given.head_size is None)
+        ):
             return normalise(self._matrix, given)
         key = (
             given.engine,

@@ -26,6 +26,7 @@ from compatcheck.resolve.verdict import (
 
 if TYPE_CHECKING:
     from compatcheck.matrix.load import LoadedMatrix
+    from compatcheck.resolve.linear_verdict import LinearJudge
 
 PHASES = ("kv_write", "prefill", "decode")
 
@@ -41,6 +42,7 @@ class Resolver:
         self._rules: dict[tuple[str, str], tuple[list[RuleGroup], list[RuleGroup]]] = {}
         self._kernels: dict[str, KernelProgram] = {}
         self._routes: dict[tuple[str, str], RouteAnswer] = {}
+        self._linear: LinearJudge | None = None
 
     # ------------------------------------------------------------------------------------- compiled
 
@@ -69,6 +71,15 @@ class Resolver:
             groups = self._rules[key] = (group_rules(programs), group_rules(early))
         return groups
 
+    @property
+    def linear(self) -> LinearJudge:
+        """What judges configurations of linear layers, made once."""
+        if self._linear is None:
+            from compatcheck.resolve.linear_verdict import LinearJudge
+
+            self._linear = LinearJudge(self)
+        return self._linear
+
     # ---------------------------------------------------------------------------------------- judge
 
     def resolve(self, given: Configuration, *, alternatives: bool = True) -> Verdict:
@@ -84,12 +95,15 @@ class Resolver:
     def judge(self, normal: Normalised) -> Verdict:
         """Return the verdict for facts that are already normalised, without alternatives."""
         facts = normal.facts
+        if facts.linear is not None:
+            return self.linear.judge(normal)
         engine = self.engine(str(facts.engine), normal.release)
         findings: list[Finding] = []
         missing: frozenset[str] = frozenset()
         accepts: bool | None
         reasons: tuple[str, ...] = ()
         selected: str | None = None
+        used: str | None = None
         selection: Selection | None = None
 
         early = self._not_in_release(engine, facts)
@@ -132,12 +146,12 @@ class Resolver:
             findings += kernel_findings
             missing |= kernel_missing
 
-        findings.sort(key=lambda f: (_EFFECT_ORDER[f.effect], BITES_ORDER.index(f.bites)))
+        findings.sort(key=lambda f: (EFFECT_ORDER[f.effect], BITES_ORDER.index(f.bites)))
         unsupported = [f for f in findings if f.effect == "unsupported"]
         if any(f.effect != "note" for f in findings):
             untested = None
         return Verdict(
-            verdict=_name(accepts, findings, missing, untested),
+            verdict=verdict_name(accepts, findings, missing, untested),
             engine_accepts=accepts,
             engine_reasons=reasons,
             selected=selected,
@@ -272,10 +286,10 @@ def _group(facts: Configuration) -> int | None:
     return None
 
 
-_EFFECT_ORDER = {"unsupported": 0, "degraded": 1, "note": 2}
+EFFECT_ORDER = {"unsupported": 0, "degraded": 1, "note": 2}
 
 
-def _name(accepts: bool | None, findings: list[Finding], missing: frozenset[str], untested: str | None) -> VerdictName:
+def verdict_name(accepts: bool | None, findings: list[Finding], missing: frozenset[str], untested: str | None) -> VerdictName:
     effects = {f.effect for f in findings}
     if accepts is False or "unsupported" in effects:
         return "unsupported"

@@ -54,9 +54,9 @@ class RuleProgram:
         return names
 
 
-def compile_rules(matrix: Matrix, compiler: Compiler) -> list[RuleProgram]:
-    """Return every rule of the matrix, compiled."""
-    return [RuleProgram(code, rule, compiler) for code, rule in matrix.rules.items()]
+def compile_rules(matrix: Matrix, compiler: Compiler, kind: str = "attention") -> list[RuleProgram]:
+    """Return the rules of the matrix that speak of attention, or of linear layers, compiled."""
+    return [RuleProgram(code, rule, compiler) for code, rule in matrix.rules.items() if rule.kind == kind]
 
 
 class RuleGroup:

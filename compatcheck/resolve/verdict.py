@@ -85,6 +85,22 @@ class MlaPrefill(msgspec.Struct, frozen=True, kw_only=True):
     rejected: dict[str, tuple[str, ...]]
 
 
+class LinearAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The kernel that computes a linear layer, and what that means. K and N are padded to `multiple_of` by the engine."""
+
+    kernel: str
+    title: str
+    scheme: str
+    compute: Literal["native", "weight-only", "emulated"]
+    speed: str
+    accuracy: str
+    library_kernel: str | None = None
+    multiple_of: int | None = None
+    padded_in_features: int | None = None
+    padded_out_features: int | None = None
+    note: str | None = None
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """The answer for one configuration."""
 
@@ -105,3 +121,5 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     assumed: tuple[Assumption, ...] = ()
     answered_as: str | None = None
     """The engine release that answers, where it is not the one asked for, and why."""
+    linear: LinearAnswer | None = None
+    """Where the configuration asks about a linear layer: `selected`, `candidates` and `rejected` are its kernels."""

@@ -1,0 +1,147 @@
+"""The JSON Schema of matrix.yaml, for editors: made from the model, so that it says what the loader accepts.
+
+`python -m compatcheck.matrix.json_schema` prints it; docs/matrix.schema.json is that output. Descriptions are the
+model's own docstrings. Conditions are described too: fields are offered; derived facts, which the file declares, are
+allowed.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import sys
+from typing import Any
+
+import msgspec
+
+from compatcheck.matrix import model
+from compatcheck.resolve.conditions import OPERATORS
+from compatcheck.resolve.configuration import FIELDS, VERSION_FIELDS
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+SM_PATTERN = r"^[0-9]{1,2}\.([0-9]|x)$"
+VERSION_PATTERN = (
+    r"^([0-9]+!)?[0-9]+(\.[0-9]+)*((a|b|rc)[0-9]+)?(\.post[0-9]+)?(\.dev[0-9]+)?(\+[a-z0-9]+([-_.][a-z0-9]+)*)?$"
+)
+_VERSION_KEYS = frozenset({"since", "until", "flashinfer", "torch", "cuda"})
+_CONDITION = {"$ref": "#/$defs/Condition"}
+
+
+def matrix_schema() -> dict[str, Any]:
+    """Return the schema as plain values."""
+    made = msgspec.json.schema(model.Matrix)
+    definitions: dict[str, Any] = made["$defs"]
+    documented = _field_descriptions()
+    for name, definition in definitions.items():
+        for field, schema in definition.get("properties", {}).items():
+            properties = definition["properties"]
+            properties[field] = _refined(field, schema)
+            if (name, field) in documented:
+                properties[field] = {**properties[field], "description": documented[name, field]}
+    _sm_keys(definitions["Matrix"]["properties"]["sms"])
+    definitions["Kernel"]["properties"]["sms"]["items"] = {"type": "string", "pattern": SM_PATTERN}
+    definitions["Engine"]["properties"]["releases"]["propertyNames"] = {"pattern": VERSION_PATTERN}
+    definitions["Grant"]["properties"]["values"] = {"$ref": "#/$defs/Comparison"}
+    definitions["Condition"] = _condition()
+    definitions["Comparison"] = _comparison()
+    return {
+        "$schema": DIALECT,
+        "title": "compatcheck matrix",
+        "$ref": made["$ref"],
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def render() -> str:
+    """Return the schema as the text of docs/matrix.schema.json."""
+    return json.dumps(matrix_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _refined(field: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a field's schema with conditions and versions described."""
+    if schema == {"type": "object"} or schema.get("additionalProperties") == {}:
+        return dict(_CONDITION)
+    if "anyOf" in schema:
+        options = [_refined(field, option) for option in schema["anyOf"]]
+        return {**schema, "anyOf": options}
+    if field in _VERSION_KEYS and schema.get("type") == "string":
+        return {**schema, "pattern": VERSION_PATTERN}
+    return schema
+
+
+def _sm_keys(schema: dict[str, Any]) -> None:
+    schema["propertyNames"] = {"pattern": r"^[0-9]{1,2}\.[0-9]$"}
+
+
+def _condition() -> dict[str, Any]:
+    sm = {"type": "string", "pattern": SM_PATTERN}
+    sms: dict[str, Any] = {"anyOf": [sm, {"type": "array", "items": sm, "minItems": 1}]}
+    inner = {"type": "object", "properties": {"in": sms, "not": sms}, "additionalProperties": False}
+    properties: dict[str, Any] = {
+        "all_of": {"type": "array", "items": _CONDITION, "minItems": 1, "description": "Every condition holds."},
+        "any_of": {"type": "array", "items": _CONDITION, "minItems": 1, "description": "One condition holds."},
+        "not": {**_CONDITION, "description": "The condition does not hold."},
+    }
+    for field in FIELDS:
+        if field in VERSION_FIELDS:
+            properties[field] = {"type": "string", "description": "A PEP 440 range, such as >=0.6.15.dev0."}
+        elif field == "sm":
+            properties[field] = {"anyOf": [*sms["anyOf"], inner], "description": "SMs or families, never a bound."}
+        else:
+            properties[field] = {"$ref": "#/$defs/Comparison"}
+    return {
+        "title": "Condition",
+        "description": "Every entry holds. A field that is not known makes the condition unknown, not false.",
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": {"$ref": "#/$defs/Comparison"},
+    }
+
+
+def _comparison() -> dict[str, Any]:
+    scalar: dict[str, Any] = {"type": ["string", "integer", "boolean"]}
+    several = {"type": "array", "items": scalar, "minItems": 1}
+    number = {"type": "integer"}
+    operand: dict[str, Any] = {
+        "in": several,
+        "not": {"$ref": "#/$defs/Comparison"},
+        "prefix": {"type": "string"},
+        "suffix": {"type": "string"},
+        "absent": {"type": "boolean"},
+        "multiple_of": {"type": "integer", "minimum": 1},
+    }
+    comparisons = {key: operand.get(key, number) for key in sorted(OPERATORS)}
+    mapping = {"type": "object", "properties": comparisons, "additionalProperties": False, "minProperties": 1}
+    return {
+        "title": "Comparison",
+        "description": "A value (equals), a list (one of), or comparisons that all hold.",
+        "anyOf": [scalar, several, mapping],
+    }
+
+
+def _field_descriptions() -> dict[tuple[str, str], str]:
+    """Return the text under each field of the model's source: (class, field) -> text."""
+    found: dict[tuple[str, str], str] = {}
+    for node in ast.parse(inspect.getsource(model)).body:
+        if isinstance(node, ast.ClassDef):
+            for field, text in zip(node.body, node.body[1:], strict=False):
+                if (
+                    isinstance(field, ast.AnnAssign)
+                    and isinstance(field.target, ast.Name)
+                    and isinstance(text, ast.Expr)
+                    and isinstance(text.value, ast.Constant)
+                    and isinstance(text.value.value, str)
+                ):
+                    found[node.name, field.target.id] = inspect.cleandoc(text.value.value)
+    inherited = dict(found)
+    for name, cls in vars(model).items():
+        for base in getattr(cls, "__mro__", ())[1:]:
+            for (owner, field_name), words in found.items():
+                if owner == base.__name__:
+                    inherited.setdefault((name, field_name), words)
+    return inherited
+
+
+if __name__ == "__main__":
+    sys.stdout.write(render())

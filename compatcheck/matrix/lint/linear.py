@@ -1,0 +1,90 @@
+"""Linear layers: every name in the section exists, and every release can pick a kernel and say why not.
+
+Why: a forced kernel that is misspelt, or an option that names one, would answer with a kernel that the engine lacks.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from itertools import chain
+
+from packaging.version import Version
+
+from compatcheck.matrix.errors import Problem
+from compatcheck.matrix.lint.context import Context
+from compatcheck.matrix.lint.releases import version
+from compatcheck.matrix.linear_model import Linear, LinearKernel, LinearWords
+from compatcheck.matrix.yaml_reader import Path
+from compatcheck.resolve.configuration import LINEAR_SCHEMES
+
+CODE = "linear"
+_ALWAYS_SAID = ("none_words", "forced_words")
+
+
+def check(context: Context) -> list[Problem]:
+    """Return what is wrong with the linear sections of engines."""
+    found: list[tuple[Path, str]] = []
+    for path, linear in context.records(Linear):
+        found += chain(_names(context, path, linear), _words(context, path, linear), _lives(path, linear))
+        found += (((*path, "schemes"), f"{name} is missing") for name in LINEAR_SCHEMES if name not in linear.schemes)
+    return [context.problem(where, CODE, message) for where, message in found]
+
+
+def _names(context: Context, path: Path, linear: Linear) -> Iterator[tuple[Path, str]]:
+    kernels = list(linear.kernels)
+    for index, case in enumerate(linear.forced):
+        if case.value is not None:
+            yield from _known("linear kernel", str(case.value), kernels, (*path, "forced", index, "value"))
+    if not linear.forced or linear.forced[-1].when is not None or linear.forced[-1].value is not None:
+        yield (*path, "forced"), "the last line is {value: null}: no kernel is forced, the order decides"
+    for name, option in linear.options.items():
+        for index, kernel in enumerate(option.kernels):
+            yield from _known("linear kernel", kernel, kernels, (*path, "options", name, "kernels", index))
+    for name, kernel in linear.kernels.items():
+        here = (*path, "kernels", name)
+        if kernel.extends is not None:
+            yield from _known("linear kernel", kernel.extends, kernels, (*here, "extends"))
+        if kernel.kernel is not None:
+            yield from _known("kernel", kernel.kernel, context.names("kernels"), (*here, "kernel"))
+        yield from _known("way of computing", kernel.compute, list(linear.compute), (*here, "compute"))
+        if not kernel.sources:
+            yield here, "no source: say where this was seen (file:symbol@version, or a URL)"
+
+
+def _known(what: str, name: str, known: list[str], path: Path) -> Iterator[tuple[Path, str]]:
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        yield path, f"there is no {what} {name!r}" + (f"; did you mean {near[0]}?" if near else "")
+
+
+def _lives(path: Path, linear: Linear) -> Iterator[tuple[Path, str]]:
+    """Yield options that name a kernel none of whose releases has the option."""
+    for name, option in linear.options.items():
+        for index, kernel_name in enumerate(option.kernels):
+            kernel: LinearKernel | None = linear.kernels.get(kernel_name)
+            gone = version(kernel.until) if kernel and kernel.until else None
+            since = version(option.since) if option.since else None
+            if gone and since and gone <= since:
+                yield (*path, "options", name, "kernels", index), f"{kernel_name} is gone before the option came"
+
+
+def _words(context: Context, path: Path, linear: Linear) -> Iterator[tuple[Path, str]]:
+    """Yield releases in which a refusal would have no words, or two."""
+    engine = str(path[1])
+    releases = [parsed for parsed in map(version, context.names("engines", engine, "releases")) if parsed]
+    for field in ("none_words", "forced_words", "scheme_words", "disabled_words", "unmatched_words"):
+        lines: list[LinearWords] = getattr(linear, field)
+        counts = {release: sum(_in(line, release) for line in lines) for release in releases}
+        silent = [str(release) for release, count in counts.items() if count == 0]
+        if field in _ALWAYS_SAID and silent:
+            yield (*path, field), f"nothing is said in {', '.join(silent[:3])}"
+        twice = [str(release) for release, count in counts.items() if count > 1]
+        if twice:
+            yield (*path, field), f"two lines hold in {', '.join(twice[:3])}"
+
+
+def _in(line: LinearWords, release: Version) -> bool:
+    since = version(line.since) if line.since else None
+    until = version(line.until) if line.until else None
+    return (since is None or since <= release) and (until is None or release < until)

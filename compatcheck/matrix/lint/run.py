@@ -1,0 +1,83 @@
+"""From files to problems: read, merge, ask every rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from compatcheck.matrix.documents import MergedDocument, read_files
+from compatcheck.matrix.errors import MatrixError, Problem
+from compatcheck.matrix.files import read_bytes
+from compatcheck.matrix.lint import compiles
+from compatcheck.matrix.lint.context import Context
+from compatcheck.matrix.lint.registry import RULES
+from compatcheck.matrix.load import default_path
+
+READ_CODES = frozenset(
+    {
+        "unreadable",
+        "too-large",
+        "encoding",
+        "yaml-syntax",
+        "yaml-alias",
+        "yaml-tag",
+        "yaml-key",
+        "too-deep",
+        "duplicate-key",
+        "not-a-mapping",
+    }
+)
+"""Problems of a file that is not readable as a matrix at all, as against one that says something wrong."""
+
+_NEEDED = frozenset({"sm", "name", "release", "reference", "condition", "grant", "version-range", "words"})
+"""Codes of the rules whose problems would surface as crashes, or as answers to another question."""
+
+
+def lint_files(paths: list[Path]) -> list[Problem]:
+    """Return everything that is wrong with a matrix and its overlays, in the order of the files and lines.
+
+    The first file is the matrix, the others are merged over it as `load` does it; no file is the packaged matrix. A
+    first file that states no `schema` is an overlay, and is read over the packaged matrix. Nothing is raised for what a
+    file holds, or for a file that cannot be read: that is a problem of the list.
+    """
+    named = [str(path) for path in paths] or [str(default_path())]
+    files: list[tuple[Path, bytes]] = []
+    problems: list[Problem] = []
+    for path in paths or [default_path()]:
+        try:
+            files.append((path, read_bytes(path)))
+        except MatrixError as error:
+            problems += error.problems
+    try:
+        document = read_files(files)
+        if not problems and paths and document.value and "schema" not in read_files(files[:1]).value:
+            document = read_files([(default_path(), read_bytes(default_path())), *files])
+    except MatrixError as error:
+        return _sorted(problems + error.problems, named)
+    problems += document.problems
+    if not problems or not any(problem.code == "unreadable" for problem in problems):
+        problems += _lint(document, named[0])
+    return _sorted(problems, named)
+
+
+def usable(document: MergedDocument, file: str) -> list[Problem]:
+    """Return what would make a well-formed matrix fail while it is asked; `load` refuses such a matrix."""
+    context = Context(document, file)
+    problems = [problem for rule in RULES if rule.code in _NEEDED for problem in rule.check(context)]
+    errors = [problem for problem in problems if problem.severity == "error"]
+    return _sorted(errors or compiles.check(context), [file])
+
+
+def _lint(document: MergedDocument, file: str) -> list[Problem]:
+    context = Context(document, file)
+    problems = [problem for rule in RULES for problem in rule.check(context)]
+    if all(problem.severity == "warning" for problem in problems):
+        problems += compiles.check(context)
+    return problems
+
+
+def _sorted(problems: list[Problem], files: list[str]) -> list[Problem]:
+    def key(problem: Problem) -> tuple[int, str, int, int, str, str]:
+        known = files.index(problem.file) if problem.file in files else len(files)
+        return known, problem.file, problem.line, problem.column, problem.code, problem.message
+
+    return sorted(set(problems), key=key)

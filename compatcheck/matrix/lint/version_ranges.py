@@ -1,0 +1,47 @@
+"""Version ranges: each parses as PEP 440, matches something, and does not ask for a local part.
+
+Why: versions are compared without their local part (`+cu130`), so a range that names one never matches what was meant;
+`===` compares text and takes no part in the proof that rules tile.
+"""
+
+from __future__ import annotations
+
+from packaging.ranges import VersionRange
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from compatcheck.matrix.errors import Problem
+from compatcheck.matrix.lint.context import Context
+from compatcheck.matrix.model import Kernel, Refusal, Rule
+
+CODE = "version-range"
+
+
+def check(context: Context) -> list[Problem]:
+    """Return the ranges of rules, refusals and kernels that are not usable."""
+    fields = [((*path, "versions"), rule.versions) for path, rule in context.records(Rule)]
+    fields += [((*path, "versions"), refusal.versions) for path, refusal in context.records(Refusal)]
+    fields += [((*path, "uncertain"), kernel.uncertain) for path, kernel in context.records(Kernel)]
+    found = [(path, range_problem(text)) for path, text in fields if text is not None]
+    return [context.problem(path, CODE, message) for path, message in found if message]
+
+
+def range_problem(text: str) -> str | None:
+    """Return what is wrong with a version range, or None."""
+    if not text.strip():
+        return "an empty range matches every version; leave it out"
+    try:
+        specifiers = SpecifierSet(text)
+    except InvalidSpecifier:
+        return f"{text!r} is not a PEP 440 range such as '>=0.6.12,<0.6.15.dev0'"
+    if any(part.operator == "===" for part in specifiers):
+        return f"{text!r}: === compares text; use =="
+    if "+" in text:
+        return f"{text!r} names a local part, and versions are compared without theirs"
+    if version_range(text).is_empty:
+        return f"{text!r} matches no version at all"
+    return None
+
+
+def version_range(text: str) -> VersionRange:
+    """Return the set of versions that a range matches, pre-releases counted. Raises `InvalidSpecifier`."""
+    return SpecifierSet(text, prereleases=True).to_range()

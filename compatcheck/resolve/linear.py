@@ -1,0 +1,166 @@
+"""The engine's choice of a kernel for a quantised linear layer, at one release."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from compatcheck.matrix.linear_model import Linear, LinearKernel, LinearWords
+from compatcheck.matrix.model import FactCase, JointRule, PriorityCase
+from compatcheck.matrix.versions import parse
+from compatcheck.resolve.backend import Check, FirstOf, in_release, of_release
+from compatcheck.resolve.conditions import UNKNOWN, Compiler, Predicate
+from compatcheck.resolve.derived import DecisionList
+from compatcheck.resolve.words import fill
+
+
+class LinearJudgement(NamedTuple):
+    """What the engine says of one kernel: the gate that refuses it, in the engine's words, or what is missing to tell."""
+
+    kernel: str
+    rule: JointRule | None
+    words: str | None
+    missing: frozenset[str]
+
+    @property
+    def accepted(self) -> bool | None:
+        """True, False, or None where a fact is missing."""
+        return False if self.words is not None else (None if self.missing else True)
+
+
+class LinearSelection(NamedTuple):
+    """What the engine picks. `error` is its exception and text where it picks nothing."""
+
+    selected: str | None
+    judgements: list[LinearJudgement]
+    missing: frozenset[str]
+    error: tuple[str, str] | None = None
+    forced: bool = False
+    unmatched: bool = False
+    """--linear-backend names no kernel for this layer, and the release picks as if it were not given."""
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """Kernels that no gate refuses, in the engine's order."""
+        return tuple(j.kernel for j in self.judgements if j.accepted)
+
+    @property
+    def rejected(self) -> dict[str, tuple[str, ...]]:
+        """Kernels that it passes over, with its words."""
+        return {j.kernel: (j.words,) for j in self.judgements if j.words is not None}
+
+
+class LinearProgram:
+    """The selector of NVFP4 linear kernels of one engine release."""
+
+    def __init__(self, linear: Linear, release: str, compiler: Compiler) -> None:
+        self.linear = linear
+        self.release = release
+        self.kernels = [name for name, k in linear.kernels.items() if in_release(k.since, k.until, release)]
+        self.options = {
+            name: option.kernels
+            for name, option in linear.options.items()
+            if in_release(option.since or "0", option.until, release)
+        }
+        self._forced = DecisionList(of_release(linear.forced, release), compiler)
+        self._cases = self._order_cases()
+        self._order = DecisionList([FactCase(value=i, when=c.when) for i, c in enumerate(self._cases)], compiler)
+        self._gates = {name: self._checks(name, compiler) for name in self.kernels}
+
+    def _order_cases(self) -> list[PriorityCase]:
+        at = parse(self.release)
+        lists = [entry for entry in self.linear.orders if parse(entry.since) <= at]
+        return of_release(max(lists, key=lambda e: parse(e.since)).cases, self.release) if lists else []
+
+    def _checks(self, name: str, compiler: Compiler) -> list[Check]:
+        kernel: LinearKernel = self.linear.kernels[name]
+        parent = self.linear.kernels[kernel.extends].gates if kernel.extends else []
+        checks: list[Check] = []
+        earlier: list[Predicate] = []
+        for rule in of_release([*kernel.gates, *parent], self.release):
+            own = compiler.condition(rule.when)
+            checks.append(Check(rule.code, rule.words, FirstOf(list(earlier), own), rule))
+            earlier.append(own)
+        return checks
+
+    def words(self, lines: list[LinearWords]) -> LinearWords | None:
+        """Return what this release says, or None where it says nothing."""
+        present = of_release(lines, self.release)
+        return present[0] if present else None
+
+    # ----------------------------------------------------------------------------------------- asking
+
+    def judge(self, name: str, facts: Any) -> LinearJudgement:
+        """Return what the engine says of one kernel; gates are asked in its order and the first that holds speaks."""
+        missing: frozenset[str] = frozenset()
+        for check in self._gates[name]:
+            refuses = check.refuses(facts)
+            if refuses:
+                return LinearJudgement(name, check.rule, check.say(facts), frozenset())
+            if refuses is None:
+                missing |= check.missing(facts)
+        return LinearJudgement(name, None, None, missing)
+
+    def select(self, facts: Any) -> LinearSelection:
+        """Return what the engine picks for a layer: the kernel, every refusal, and what is missing to be sure."""
+        forced = self._forced.value(facts)
+        if forced is UNKNOWN:
+            return LinearSelection(None, [], self._forced.missing(facts))
+        if forced is not None:
+            return self._force(str(forced), facts)
+        index = self._order.value(facts)
+        if index is UNKNOWN:
+            return LinearSelection(None, [], self._order.missing(facts))
+        order = [name for name in self._cases[index].order if name in self.kernels] if index is not None else []
+        unmatched = False
+        if facts.linear_backend is not None:
+            wanted = [name for name in order if name in self.options.get(facts.linear_backend, ())]
+            if not wanted:
+                refusal = self.words(self.linear.unmatched_words)
+                if refusal is not None:
+                    return LinearSelection(None, [], frozenset(), (refusal.exception, fill(refusal.words, facts)))
+            unmatched = not wanted
+            order = wanted or order
+        return self._walk(order, facts, unmatched)
+
+    def _force(self, name: str, facts: Any) -> LinearSelection:
+        wrong_scheme = self.words(self.linear.scheme_words)
+        if wrong_scheme is not None and facts.linear not in self.linear.kernels[name].serves:
+            text = fill(wrong_scheme.words, facts, {"kernel": name})
+            return LinearSelection(None, [], frozenset(), (wrong_scheme.exception, text), forced=True)
+        judgement = self.judge(name, facts)
+        if judgement.accepted is None:
+            return LinearSelection(None, [judgement], judgement.missing, forced=True)
+        if judgement.accepted:
+            return LinearSelection(name, [judgement], frozenset(), forced=True)
+        said = self.words(self.linear.forced_words)
+        assert said is not None
+        text = fill(said.words, facts, {"kernel": name, "reason": judgement.words})
+        return LinearSelection(None, [judgement], frozenset(), (said.exception, text), forced=True)
+
+    def _walk(self, order: list[str], facts: Any, unmatched: bool) -> LinearSelection:
+        disabled = self.words(self.linear.disabled_words)
+        judgements: list[LinearJudgement] = []
+        for name in order:
+            if disabled is not None and name in (facts.disabled_kernels or ()):
+                text = fill(disabled.words, facts, {"kernel": name})
+                judgements.append(LinearJudgement(name, None, text, frozenset()))
+            else:
+                judgements.append(self.judge(name, facts))
+        for judgement in judgements:
+            if judgement.accepted is None:
+                return LinearSelection(None, judgements, judgement.missing, unmatched=unmatched)
+            if judgement.accepted:
+                return LinearSelection(judgement.kernel, judgements, frozenset(), unmatched=unmatched)
+        said = self.words(self.linear.none_words)
+        assert said is not None
+        text = fill(said.words, facts, {"reasons": self._reasons(judgements)})
+        return LinearSelection(None, judgements, frozenset(), (said.exception, text), unmatched=unmatched)
+
+    @staticmethod
+    def _reasons(judgements: list[LinearJudgement]) -> str:
+        """Return the reasons one a line, as the engine joins them; a disabled kernel's line names the kernel itself."""
+        return "\n".join(
+            f"{j.kernel}: {j.words}" if j.rule is not None else str(j.words)
+            for j in judgements
+            if j.words is not None
+        )
