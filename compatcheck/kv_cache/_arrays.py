@@ -68,7 +68,8 @@ def as_float32(x: Any, what: str) -> NDArray[np.float32]:
         raise TypeError(f"{what} must be a numpy array or torch tensor, got {type(x).__name__}")
     if x.dtype.kind != "f" and x.dtype.name != "bfloat16":
         raise TypeError(f"{what} must be floating point, got numpy {x.dtype}")
-    with np.errstate(over="ignore"):  # a float64 beyond float32 becomes inf, as it would on the GPU
+    # A float64 beyond float32 becomes infinite, and a signalling NaN quiet, as they would on the GPU.
+    with np.errstate(over="ignore", invalid="ignore"):
         return x.astype(np.float32)
 
 

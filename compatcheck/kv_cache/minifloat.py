@@ -53,13 +53,18 @@ def _nearest(magnitude: NDArray[np.float64], midpoints: NDArray[np.float64]) -> 
     return np.where(below % 2 == 0, below, above).astype(np.uint8)
 
 
+def _as_float64(x: ArrayLike) -> NDArray[np.float64]:
+    with np.errstate(invalid="ignore"):  # widening a signalling NaN
+        return np.asarray(x, dtype=np.float64)
+
+
 def e4m3_encode(x: ArrayLike) -> NDArray[np.uint8]:
     """E4M3 codes (uint8, shape of x) of real values: nearest, ties to the even code, saturating at 448.
 
     Infinity becomes +-448, NaN becomes 0x7F whatever its sign, values under half of the smallest subnormal
     (2**-10) become a zero that keeps its sign.
     """
-    wide = np.asarray(x, dtype=np.float64)
+    wide = _as_float64(x)
     nan = np.isnan(wide)
     codes = _nearest(np.where(nan, 0.0, np.abs(wide)), _E4M3_MIDPOINTS)
     return np.where(nan, np.uint8(E4M3_NAN), codes | (np.signbit(wide).astype(np.uint8) << 7)).astype(np.uint8)
@@ -77,7 +82,7 @@ def e2m1_encode(x: ArrayLike) -> NDArray[np.uint8]:
     Infinity becomes +-6. NaN becomes +0: FlashInfer's kernel sends every value that does not compare greater
     than 0.25 to code 0, and CUDA arithmetic yields NaNs with a clear sign bit.
     """
-    wide = np.asarray(x, dtype=np.float64)
+    wide = _as_float64(x)
     nan = np.isnan(wide)
     codes = _nearest(np.where(nan, 0.0, np.abs(wide)), _E2M1_MIDPOINTS)
     return np.where(nan, np.uint8(0), codes | (np.signbit(wide).astype(np.uint8) << 3)).astype(np.uint8)

@@ -2,9 +2,11 @@
 
 FlashInfer builds its append kernels with -use_fast_math: quotients are approximate and may be a few float32
 ulps off. That changes bits only where a quotient lies on a rounding boundary, so comparing bits fails on
-healthy kernels (inputs that are small integers hit boundaries often), and comparing dequantised values with a
-tolerance hides real faults. Here every scale and every nibble must be what exact rounding gives for some
-quotient within the allowed ulps.
+healthy kernels (small integers as input hit boundaries in one block of eight), and comparing dequantised
+values with a tolerance hides real faults. Here every scale and every nibble must be what exact rounding gives
+for some quotient within the allowed ulps. On an H200 (CUDA 13.0) the kernel function with fast math differed
+from the reference in 44,473 of 3.36 million blocks, and this explained all but the 42 whose reciprocal is
+subnormal.
 """
 
 from __future__ import annotations
@@ -29,12 +31,12 @@ def nvfp4_unexplained(
     data [..., D/2] and scales [..., D/16] are linear, as `nvfp4_quantize` returns them; each argument may be
     numpy or torch. `ulps`, at least 1, is how far the quotients amax / (6 * global_scale) and 1 / (scale *
     global_scale) may be off, in units of 2**-23 of their value; compare bits with `nvfp4_quantize` to demand
-    exact division. With `four_over_six` either block scale is allowed where the squared errors of both agree to
-    2**-16.
+    exact division. With `four_over_six` either block scale is allowed where the squared errors of both agree
+    to 2**-16.
 
-    Flushing of float32 subnormals (also part of -use_fast_math) is not allowed for: keep |x| and the products
-    of global_scale above 2**-126. Raises ValueError for shapes that do not belong together, and the errors of
-    `nvfp4_quantize`.
+    Flushing of float32 subnormals (also part of -use_fast_math) is not allowed for: keep |x|, the products of
+    global_scale and their reciprocals clear of them. Raises ValueError for shapes that do not belong
+    together, and the errors of `nvfp4_quantize`.
     """
     if ulps < 1:
         raise ValueError(f"ulps must be at least 1, got {ulps}; for exact bits compare with nvfp4_quantize")

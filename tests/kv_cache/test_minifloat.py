@@ -121,6 +121,12 @@ def test_e2m1_is_the_nearest(value: float) -> None:
     assert code >> 3 == np.signbit(value)
 
 
+def test_a_signalling_nan_is_a_nan() -> None:
+    signalling = np.array([0x7F800001, 0xFFBFFFFF], dtype=np.uint32).view(np.float32)
+    assert e4m3_encode(signalling).tolist() == [0x7F, 0x7F]
+    assert e2m1_encode(signalling).tolist() == [0, 0]
+
+
 def test_shapes_are_kept() -> None:
     assert e4m3_encode(np.zeros((2, 0, 3))).shape == (2, 0, 3)
     assert e2m1_decode(np.zeros((2, 3), np.uint8)).shape == (2, 3)
