@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 from compatcheck.matrix.errors import MatrixError, Problem
 from compatcheck.matrix.overlay import merge, merge_places
+from compatcheck.matrix.parts import included
+from compatcheck.matrix.shorthand import expand
 from compatcheck.matrix.yaml_reader import Document, Path, read_document
 
 FilePlace = tuple[str, int, int]
@@ -49,12 +51,38 @@ def read_files(files: list[tuple[FilePath, bytes]]) -> MergedDocument:
         raise MatrixError(problems)
     value: Any = {}
     places: dict[Path, FilePlace] = {}
+    parts = (
+        included(documents[0][1].value, documents[0][0], [path for path, _ in documents]) if documents else frozenset()
+    )
     for path, document in documents:
+        if path in parts:
+            problems += _repeated(value, document, path, places)
         at = {where: (str(path), *place) for where, place in document.places.items()}
         places = merge_places(value, document.value, places, at) if value else at
         value = merge(value, document.value) if value else document.value
     broken = frozenset(where for _, document in documents for where in document.broken)
     return MergedDocument(value, places, broken, problems)
+
+
+def _repeated(
+    value: dict[str, Any], document: Document, path: FilePath, places: dict[Path, FilePlace]
+) -> list[Problem]:
+    """Return an error for everything that a part says again: parts add, only overlays replace."""
+    problems: list[Problem] = []
+
+    def walk(before: Any, now: Any, where: Path) -> None:
+        if isinstance(before, dict) and isinstance(now, dict):
+            for key in now:
+                if key in before:
+                    walk(before[key], now[key], (*where, key))
+            return
+        file, line, _ = places.get(where, (str(path), 0, 0))
+        at = document.places.get(where, (0, 0))
+        message = f"{'.'.join(str(part) for part in where)} is already said at {file}:{line}"
+        problems.append(_problem(path, *at, "duplicate-key", message))
+
+    walk(value, document.value, ())
+    return problems
 
 
 def _read(path: FilePath, data: bytes) -> Document:
@@ -69,7 +97,7 @@ def _read(path: FilePath, data: bytes) -> Document:
         raise MatrixError(document.problems)
     if not isinstance(document.value, dict):
         raise MatrixError([_problem(path, 1, 1, "not-a-mapping", "a matrix is a mapping of sections")])
-    return document
+    return document._replace(value=expand(document.value))
 
 
 def _problem(path: FilePath, line: int, column: int, code: str, message: str) -> Problem:

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from compatcheck.matrix import model
+from compatcheck.matrix import linear_model, model, records
 from compatcheck.resolve.conditions import OPERATORS
 from compatcheck.resolve.configuration import FIELDS, VERSION_FIELDS
 
@@ -43,6 +43,7 @@ def matrix_schema() -> dict[str, Any]:
     definitions["Kernel"]["properties"]["sms"]["items"] = {"type": "string", "pattern": SM_PATTERN}
     definitions["Engine"]["properties"]["releases"]["propertyNames"] = {"pattern": VERSION_PATTERN}
     definitions["Grant"]["properties"]["values"] = {"$ref": "#/$defs/Comparison"}
+    _short_forms(definitions)
     definitions["Condition"] = _condition()
     definitions["Comparison"] = _comparison()
     return {
@@ -68,6 +69,27 @@ def _refined(field: str, schema: dict[str, Any]) -> dict[str, Any]:
     if field in _VERSION_KEYS and schema.get("type") == "string":
         return {**schema, "pattern": VERSION_PATTERN}
     return schema
+
+
+def _short_forms(definitions: dict[str, Any]) -> None:
+    """Let the schema accept what `compatcheck.matrix.shorthand` writes out."""
+    text = {"type": "string", "description": "file:symbol@version, an address, or run: ...; a remark follows ' -- '."}
+    for definition in definitions.values():
+        sources = definition.get("properties", {}).get("sources")
+        if sources is not None:
+            sources["items"] = {"anyOf": [text, sources["items"]]}
+    rule = definitions["Rule"]
+    long = ("refuser", "bites", "effect")
+    parts = {short: rule["properties"][name] for short, name in zip(("by", "at", "effect"), long, strict=True)}
+    rule["properties"]["stops"] = {
+        "type": "object",
+        "properties": parts,
+        "required": list(parts),
+        "additionalProperties": False,
+        "description": "Who refuses, when it bites, and what that means for the verdict, in short.",
+    }
+    rule["required"] = [name for name in rule["required"] if name not in long]
+    rule["anyOf"] = [{"required": ["stops"]}, {"required": list(long)}]
 
 
 def _sm_keys(schema: dict[str, Any]) -> None:
@@ -123,7 +145,8 @@ def _comparison() -> dict[str, Any]:
 def _field_descriptions() -> dict[tuple[str, str], str]:
     """Return the text under each field of the model's source: (class, field) -> text."""
     found: dict[tuple[str, str], str] = {}
-    for node in ast.parse(inspect.getsource(model)).body:
+    modules = (records, linear_model, model)
+    for node in [node for module in modules for node in ast.parse(inspect.getsource(module)).body]:
         if isinstance(node, ast.ClassDef):
             for field, text in zip(node.body, node.body[1:], strict=False):
                 if (
@@ -135,7 +158,7 @@ def _field_descriptions() -> dict[tuple[str, str], str]:
                 ):
                     found[node.name, field.target.id] = inspect.cleandoc(text.value.value)
     inherited = dict(found)
-    for name, cls in vars(model).items():
+    for name, cls in {name: cls for module in modules for name, cls in vars(module).items()}.items():
         for base in getattr(cls, "__mro__", ())[1:]:
             for (owner, field_name), words in found.items():
                 if owner == base.__name__:

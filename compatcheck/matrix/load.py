@@ -17,6 +17,7 @@ import msgspec
 
 from compatcheck.matrix.errors import MatrixError, Problem
 from compatcheck.matrix.files import read_bytes
+from compatcheck.matrix.parts import with_parts
 from compatcheck.matrix.model import Matrix
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def load(path: Path | None = None, overlays: tuple[Path, ...] = ()) -> LoadedMat
 
     Raises `MatrixError` (a `ValueError`) with every problem found, each with file, line and column.
     """
-    files = [(p, read_bytes(p)) for p in (path or default_path(), *overlays)]
+    packaged = default_path()
+    files = with_parts(path or packaged, packaged) + [(p, read_bytes(p)) for p in overlays]
     digest = hashlib.sha256(b"\0".join(data for _, data in files)).hexdigest()
     kept_at = _cache_file(digest, files)
     kept = _recall(kept_at)
@@ -98,13 +100,24 @@ def _build(files: list[tuple[Path, bytes]], *, packaged: bool) -> Kept:
         unusable = usable(document, str(files[0][0]))
         if unusable:
             raise MatrixError(unusable)
-    first = str(files[0][0])
     lines = {
-        _key(where): f"{files[0][0].name if file == first else file}:{line}"
+        _key(where): f"{_shown(file, files[0][0])}:{line}"
         for where, (file, line, _) in document.places.items()
         if 0 < len(where) <= _KEPT_DEPTH
     }
     return Kept(msgspec.convert(document.value, Matrix), lines)
+
+
+def _shown(file: str, first: Path) -> str:
+    """Return a file's name as findings show it: short for the matrix and its parts, as given for overlays."""
+    home = f"{first.parent}{os.sep}"
+    return (
+        file.removeprefix(home)
+        if first.name in ("matrix.yaml",) and file.startswith(home)
+        else Path(file).name
+        if file == str(first)
+        else file
+    )
 
 
 def _problem(mismatch: Mismatch, document: MergedDocument, file: Path) -> Problem:
@@ -150,6 +163,8 @@ def _keep(path: Path | None, kept: Kept) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_bytes(msgspec.json.encode(kept))
         temporary.replace(path)
-    except OSError:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+        if not isinstance(error, OSError):  # Ctrl-C: leave nothing, and stop
+            raise

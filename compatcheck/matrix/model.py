@@ -326,6 +326,8 @@ class Matrix(Strict, frozen=True, kw_only=True):
     """The whole matrix."""
 
     schema: Literal[1]
+    include: list[str] = []
+    """Further files of this matrix, relative to it; each section may go on in any of them, nothing is said twice."""
     sms: dict[str, Sm]
     kv_cache_dtypes: dict[str, KvCacheDtype]
     libraries: dict[str, Library]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import accumulate
 
 _WRITTEN = re.compile(r"^(?:sm_?|compute_?)?([0-9]{1,2})\.?([0-9])[af]?$", re.IGNORECASE)
 _NOISE = re.compile(r"\b(nvidia|geforce|tesla|quadro|gpu|graphics|card|laptop|generation)\b|[^a-z0-9]+")
@@ -34,13 +35,16 @@ def find_gpu(name: str, gpus: dict[str, list[str]]) -> str | None:
     """Return the compute capability of a GPU's marketing name, or None.
 
     `gpus` maps a compute capability to the names it is sold under. The longest listed name that the given one
-    starts with decides, so that 'NVIDIA H200 NVL' finds H200 and 'RTX 5090 D' finds RTX 5090.
+    starts with decides, so that 'NVIDIA H200 NVL' finds H200 and 'RTX 5090 D' finds RTX 5090. It must not end inside
+    a number: 'A1000' is not an A100.
     """
     wanted = gpu_key(name)
+    ends = set(accumulate(len(gpu_key(word)) for word in re.split(r"[^A-Za-z0-9]+", name)))
     best: tuple[int, str] | None = None
     for sm, names in gpus.items():
         for listed in names:
             key = gpu_key(listed)
-            if key and (wanted == key or wanted.startswith(key)) and (best is None or len(key) > best[0]):
+            whole = len(key) in ends or not wanted[len(key) : len(key) + 1].isdigit()
+            if key and wanted.startswith(key) and whole and (best is None or len(key) > best[0]):
                 best = (len(key), sm)
     return best[1] if best else None

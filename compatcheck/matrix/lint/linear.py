@@ -12,9 +12,9 @@ from itertools import chain
 from packaging.version import Version
 
 from compatcheck.matrix.errors import Problem
+from compatcheck.matrix.linear_model import Linear, LinearKernel, LinearWords
 from compatcheck.matrix.lint.context import Context
 from compatcheck.matrix.lint.releases import version
-from compatcheck.matrix.linear_model import Linear, LinearKernel, LinearWords
 from compatcheck.matrix.yaml_reader import Path
 from compatcheck.resolve.configuration import LINEAR_SCHEMES
 
@@ -39,8 +39,8 @@ def _names(context: Context, path: Path, linear: Linear) -> Iterator[tuple[Path,
     if not linear.forced or linear.forced[-1].when is not None or linear.forced[-1].value is not None:
         yield (*path, "forced"), "the last line is {value: null}: no kernel is forced, the order decides"
     for name, option in linear.options.items():
-        for index, kernel in enumerate(option.kernels):
-            yield from _known("linear kernel", kernel, kernels, (*path, "options", name, "kernels", index))
+        for index, named in enumerate(option.kernels):
+            yield from _known("linear kernel", named, kernels, (*path, "options", name, "kernels", index))
     for name, kernel in linear.kernels.items():
         here = (*path, "kernels", name)
         if kernel.extends is not None:

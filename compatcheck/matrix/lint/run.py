@@ -11,6 +11,7 @@ from compatcheck.matrix.lint import compiles
 from compatcheck.matrix.lint.context import Context
 from compatcheck.matrix.lint.registry import RULES
 from compatcheck.matrix.load import default_path
+from compatcheck.matrix.parts import with_parts
 
 READ_CODES = frozenset(
     {
@@ -42,15 +43,15 @@ def lint_files(paths: list[Path]) -> list[Problem]:
     named = [str(path) for path in paths] or [str(default_path())]
     files: list[tuple[Path, bytes]] = []
     problems: list[Problem] = []
-    for path in paths or [default_path()]:
+    for index, path in enumerate(paths or [default_path()]):
         try:
-            files.append((path, read_bytes(path)))
+            files += with_parts(path, default_path()) if index == 0 else [(path, read_bytes(path))]
         except MatrixError as error:
             problems += error.problems
     try:
         document = read_files(files)
         if not problems and paths and document.value and "schema" not in read_files(files[:1]).value:
-            document = read_files([(default_path(), read_bytes(default_path())), *files])
+            document = read_files([*with_parts(default_path(), default_path()), *files])
     except MatrixError as error:
         return _sorted(problems + error.problems, named)
     problems += document.problems

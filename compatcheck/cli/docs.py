@@ -1,0 +1,175 @@
+"""compatcheck docs: generate the pages, check them, fill regions, or say what changed between two releases."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from compatcheck.cli.exit_codes import FINDINGS, FINE, USAGE
+from compatcheck.cli.options import load_matrix, matrix_options
+
+if TYPE_CHECKING:
+    from compatcheck.docs.site import Site
+    from compatcheck.matrix.load import LoadedMatrix
+
+
+@click.command()
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--check", is_flag=True, help="Write nothing: print a diff and exit 1 where something is not current.")
+@click.option(
+    "--since", metavar="RELEASE", help="Print what changed from this engine release to the newest (or --until)."
+)
+@click.option("--until", metavar="RELEASE", help="With --since: up to this release.")
+@click.option(
+    "--templates", type=click.Path(path_type=Path), help="Templates that replace the packaged ones of the same name."
+)
+@click.option(
+    "--output", type=click.Path(path_type=Path), default=Path("docs"), show_default=True, help="Where the pages go."
+)
+@matrix_options
+def docs(
+    files: tuple[Path, ...],
+    check: bool,
+    since: str | None,
+    until: str | None,
+    templates: Path | None,
+    output: Path,
+    matrix_file: Path | None,
+    overlays: tuple[Path, ...],
+) -> int:
+    """Generate docs/ from the matrix; with FILES, fill the compatcheck regions of these Markdown files instead.
+
+    The matrix is ./matrix.yaml where there is one, else the packaged one, unless --matrix says otherwise.
+
+    Exit codes: 0 current or written without a change, 1 something was or would be changed, 2 cannot be done.
+    """
+    from compatcheck.docs.environment import DocsError
+
+    if until and not since:
+        raise click.UsageError("--until needs --since")
+    if since and (files or check):
+        raise click.UsageError("--since prints to the terminal; it goes with neither FILES nor --check")
+    try:
+        if files:
+            return _regions(files, check, lambda: load_matrix(matrix_file or _own_matrix(), overlays), output)
+        loaded = load_matrix(matrix_file or _own_matrix(), overlays)
+        if since:
+            return _changes(loaded, since, until, templates, output)
+        return _pages(loaded, check, templates, output)
+    except DocsError as error:
+        click.echo(str(error), err=True)
+        return USAGE
+
+
+def _own_matrix() -> Path | None:
+    """Return the matrix.yaml of the working directory, where it is one of ours; the packaged one is used otherwise."""
+    path = Path("matrix.yaml")
+    try:
+        with path.open(encoding="utf-8") as stream:
+            return path if any(line.startswith("schema:") for line in stream.read(4096).splitlines()) else None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _pages(loaded: LoadedMatrix, check: bool, templates: Path | None, output: Path) -> int:
+    from compatcheck.docs import render
+
+    digest = render.inputs_digest(loaded, output, templates)
+    if render.known_current(digest, output):
+        click.echo(f"{output}: current", err=True)
+        return FINE
+    # The process ends soon, and collecting the many small tuples of the grid costs more than their memory.
+    gc.disable()
+    files = render.render_all(loaded, output, templates)
+    differences = render.compare(files, output) if check else render.write(files, output)
+    render.remember(digest, files)
+    if not differences:
+        click.echo(f"{output}: current, {len(files)} files", err=True)
+        return FINE
+    for difference in differences if check else ():
+        sys.stdout.write(difference.diff)
+    for difference in differences[:_NAMED]:
+        click.echo(f"{difference.path}: {difference.state}" + ("" if check else ", now mended"), err=True)
+    if len(differences) > _NAMED:
+        click.echo(f"and {len(differences) - _NAMED} more", err=True)
+    if check:
+        click.echo(
+            f"{len(differences)} of {len(files)} files differ. Mend: compatcheck docs{_options(templates, output)}",
+            err=True,
+        )
+    return FINDINGS
+
+
+_NAMED = 20
+"""Files that are named one by one; the diff has them all."""
+
+
+def _options(templates: Path | None, output: Path) -> str:
+    said = f" --templates {templates}" if templates else ""
+    return said + (f" --output {output}" if output != Path("docs") else "")
+
+
+def _regions(files: tuple[Path, ...], check: bool, load: Callable[[], LoadedMatrix], output: Path) -> int:
+    import difflib
+
+    from compatcheck.docs.environment import DocsError
+    from compatcheck.docs.files import read_text, write_text
+    from compatcheck.docs.regions import fill
+
+    made: list[Any] = []
+
+    def site() -> Site:
+        if not made:
+            from compatcheck.docs.site import Site
+
+            made.append(Site(load(), output))
+        found: Site = made[0]
+        return found
+
+    changed: list[Path] = []
+    errors: list[DocsError] = []
+    for path in files:
+        try:
+            old = read_text(path)
+            new = fill(old, str(path), site) if "compatcheck:" in old else old
+        except DocsError as error:
+            errors.append(error)
+            continue
+        if new == old:
+            continue
+        changed.append(path)
+        if check:
+            lines = (old.splitlines(keepends=True), new.splitlines(keepends=True))
+            sys.stdout.writelines(difflib.unified_diff(*lines, f"{path} (on disk)", f"{path} (from the matrix)", n=2))
+        else:
+            write_text(path, new)
+        click.echo(f"{path}: {'regions out of date' if check else 'regions filled'}", err=True)
+    for problem in errors:
+        click.echo(str(problem), err=True)
+    if errors:
+        return USAGE
+    if changed and check:
+        click.echo(f"Mend: compatcheck docs {' '.join(map(str, changed))}", err=True)
+    return FINDINGS if changed else FINE
+
+
+def _changes(loaded: LoadedMatrix, since: str, until: str | None, templates: Path | None, output: Path) -> int:
+    from compatcheck.docs.environment import DocsError, environment, render
+    from compatcheck.docs.pages.changes import between
+    from compatcheck.docs.site import Site
+
+    site = Site(loaded, output)
+    known = site.grid.releases
+    new = until or site.grid.newest
+    for release in (since, new):
+        if release not in known:
+            raise DocsError(f"{release} is not a release in the matrix; there are: {', '.join(known)}")
+    if known.index(since) >= known.index(new):
+        raise DocsError(f"{since} is not older than {new}")
+    click.echo(render(environment(templates), "changes.md.j2", between(site, since, new)), nl=False)
+    return FINE

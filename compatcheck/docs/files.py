@@ -1,0 +1,35 @@
+"""Text files read with every byte kept, and written through a temporary file, so that none is left half-written."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from compatcheck.docs.environment import DocsError
+
+
+def read_text(path: Path) -> str:
+    """Return a file's text with its line endings and byte order mark as they are. Raises `DocsError`."""
+    try:
+        return path.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise DocsError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise DocsError(f"{path}:{line}: not UTF-8") from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file's content, keeping its permissions. Raises `OSError`; the old file stays then."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(text.encode("utf-8"))
+        os.chmod(name, mode)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

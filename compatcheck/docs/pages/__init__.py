@@ -1,0 +1,47 @@
+"""The pages, one module each; the registry lists them in the order in which the index does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from compatcheck.docs.site import Site
+
+
+class Page(NamedTuple):
+    """A page to render: its path below the output folder, its template, what the template may use."""
+
+    path: str
+    template: str
+    variables: dict[str, Any]
+
+
+def registry() -> list[Callable[[Site], Iterator[Page]]]:
+    """Return the page makers. Each yields the pages that it is responsible for."""
+    from compatcheck.docs.pages import (
+        attention_backends,
+        changes,
+        evidence,
+        explorer,
+        index,
+        kernels,
+        kv_dtypes,
+        nvfp4,
+        rules,
+        selection,
+    )
+
+    return [
+        index.pages,
+        attention_backends.pages,
+        kv_dtypes.pages,
+        nvfp4.pages,
+        selection.pages,
+        kernels.pages,
+        rules.pages,
+        evidence.pages,
+        changes.pages,
+        explorer.pages,
+    ]

@@ -1,0 +1,249 @@
+"""Attention backends per SM family: what runs, what fails, what is refused and why, features, MLA prefill."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from compatcheck.docs.axes import KINDS, SHAPES, Kind
+from compatcheck.docs.pages import Page
+from compatcheck.docs.states import MARKS, Row, best, rows_of, said_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from compatcheck.docs.grid import Grid
+    from compatcheck.docs.site import Site
+
+FEATURES: dict[str, tuple[str, Any]] = {
+    "Sinks": ("has_sink", True),
+    "Image masks": ("use_mm_prefix", True),
+    "Sliding window": ("sliding_window", 4096),
+    "Non-causal": ("use_non_causal", True),
+    "DCP": ("use_dcp", True),
+    "PCP": ("use_pcp", True),
+    "Batch invariance": ("use_batch_invariant", True),
+    "Per-head scales": ("use_per_head_quant_scales", True),
+    "KV connector": ("use_kv_connector", True),
+}
+"""Column -> the configuration field that asks for the feature, and the value it is asked with."""
+
+LISTS: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "Block sizes": ("block_size", (8, 16, 32, 64, 128, 256)),
+    "Model dtypes": ("dtype", ("float16", "bfloat16", "float32")),
+    "Attention types": ("attn_type", ("decoder", "encoder", "encoder_only", "encoder_decoder")),
+}
+"""Column -> field, and the values that are asked one by one."""
+
+DIMENSIONS = ((128, 64, 128), (192, 64, 256), (64, 64, 128), (256, 0, 256))
+"""MLA prefill: qk_nope_head_dim, qk_rope_head_dim, v_head_dim."""
+
+
+class Features(msgspec.Struct, kw_only=True):
+    """What one backend grants on SMs that say the same. Each answer is a mark and the code behind it."""
+
+    backend: str
+    sms: list[str]
+    asked_with: str
+    flags: dict[str, tuple[str, str | None]]
+    lists: dict[str, list[str]]
+    since: str
+    sources: list[str]
+
+
+class Refused(msgspec.Struct, kw_only=True):
+    """What the selector refuses of one backend, and the codes of why. Empty dtypes and shapes: all that were asked."""
+
+    backend: str
+    sms: list[str]
+    kvs: tuple[str, ...]
+    shapes: tuple[str, ...]
+    codes: tuple[str, ...]
+
+
+class Section(msgspec.Struct, kw_only=True):
+    """One kind of attention on one SM family. `rows` have something to run or to warn of, `refused` nothing."""
+
+    kind: Kind
+    rows: list[Row]
+    refused: list[Refused]
+    features: list[Features]
+
+
+def pages(site: Site) -> Iterator[Page]:
+    """Yield attention-backends.md, an overview, and attention-backends/sm-FAMILY.md."""
+    families = site.families()
+    yield Page("attention-backends.md", "attention-backends.md.j2", overview(site))
+    for family, sms in families.items():
+        yield Page(f"attention-backends/sm-{family}.md", "attention-family.md.j2", of_family(site, family, sms))
+
+
+def overview(site: Site) -> dict[str, Any]:
+    """Return, per kind and backend, the best state on each SM over every KV-cache dtype and shape asked."""
+    grid = site.grid
+    return {
+        "engine": site.engine,
+        "release": grid.newest,
+        "pins": site.engine.releases[grid.newest],
+        "families": site.families(),
+        "sms": grid.sms,
+        "kinds": [
+            {"kind": kind, "backends": [_best(site, name) for name in grid.backends(grid.newest, kind)]}
+            for kind in KINDS
+        ],
+    }
+
+
+def _best(site: Site, backend: str) -> dict[str, Any]:
+    grid = site.grid
+    found = {
+        sm: best(
+            site.states.of(grid.newest, backend, sm, kv, shape.id).state
+            for kv in grid.kv_of(grid.newest)
+            for shape in SHAPES[grid.kind(backend).id]
+        )
+        for sm in grid.sms
+    }
+    return {
+        "name": backend,
+        "title": grid.engine.backends[backend].title,
+        "since": grid.engine.backends[backend].since,
+        "marks": {sm: MARKS[state or "refused"] for sm, state in found.items()},
+    }
+
+
+def of_family(site: Site, family: str, sms: Sequence[str]) -> dict[str, Any]:
+    """Return what the page of one SM family may use."""
+    grid = site.grid
+    return {
+        "engine": site.engine,
+        "release": grid.newest,
+        "pins": site.engine.releases[grid.newest],
+        "family": family,
+        "gpus": {sm: site.matrix.sms[sm] for sm in sms},
+        "sections": [section(site, grid.newest, kind, sms) for kind in KINDS],
+        "prefill": prefill(grid, sms),
+        "routes": site.engine.routes,
+        "proofs": {id_: route_proof(site, id_) for id_ in site.engine.routes},
+        "features": list(FEATURES),
+        "lists": list(LISTS),
+    }
+
+
+def route_proof(site: Site, route: str) -> list[str]:
+    """Return what live runs said of a route's kernels."""
+    entry = site.engine.routes[route]
+    kernels = dict.fromkeys(k for k in (entry.kv_write, entry.prefill, entry.decode) if k)
+    return [f"{kernel}: {line}" for kernel in kernels for line in site.kernel_proof(kernel)]
+
+
+def section(site: Site, release: str, kind: Kind, sms: Sequence[str]) -> Section:
+    """Return a kind of attention on some SMs."""
+    grid = site.grid
+    everything = [
+        row for backend in grid.backends(release, kind) for row in rows_of(site.states, release, backend, sms)
+    ]
+    rows = [row for row in everything if any(group.said.state != "refused" for group in row.groups)]
+    refused = [one for row in everything for one in _refused(row, everything)]
+    features = [found for backend in grid.backends(release, kind) for found in _features(grid, release, backend, sms)]
+    return Section(kind=kind, rows=rows, refused=refused, features=features)
+
+
+def _refused(row: Row, rows: list[Row]) -> list[Refused]:
+    """Return the refusals of a row; one line where everything is refused and some code is behind all of it."""
+    groups = row.of("refused")
+    always = [code for code in (groups[0].said.codes if groups else ()) if all(code in g.said.codes for g in groups)]
+    elsewhere = any(r is not row and r.backend == row.backend and set(r.sms) & set(row.sms) for r in rows)
+    if always and len(groups) == len(row.groups) and not elsewhere:
+        return [Refused(backend=row.backend, sms=row.sms, kvs=(), shapes=(), codes=tuple(always))]
+    return [Refused(backend=row.backend, sms=row.sms, kvs=g.kvs, shapes=g.shapes, codes=g.said.codes) for g in groups]
+
+
+def _features(grid: Grid, release: str, backend: str, sms: Sequence[str]) -> list[Features]:
+    found: list[Features] = []
+    for sm in sms:
+        one = _features_on(grid, release, backend, sm)
+        if one is None:
+            continue
+        alike = next(
+            (f for f in found if (f.flags, f.lists, f.asked_with) == (one.flags, one.lists, one.asked_with)), None
+        )
+        if alike is None:
+            found.append(one)
+        else:
+            alike.sms.append(sm)
+    return found
+
+
+def _features_on(grid: Grid, release: str, backend: str, sm: str) -> Features | None:
+    """Ask for each feature on top of the first configuration that runs here."""
+    base = next(
+        (
+            (kv, shape)
+            for kv in grid.kv_of(release)
+            for shape in SHAPES[grid.kind(backend).id]
+            if grid.cell(release, backend, sm, kv, shape.id).verdict in ("supported", "degraded")
+        ),
+        None,
+    )
+    if base is None:
+        return None
+    facts = grid.facts(release, backend, sm, *base)
+    entry = grid.engine.backends[backend]
+
+    def ask(field: str, value: Any) -> tuple[str, str | None]:
+        said = said_of(grid, grid.cell_of(msgspec.structs.replace(facts, **{field: value}), release))
+        return MARKS[said.state], said.codes[0] if said.codes else None
+
+    return Features(
+        backend=backend,
+        sms=[sm],
+        asked_with=f"{base[0]}, {base[1].title}",
+        flags={name: ask(field, value) for name, (field, value) in FEATURES.items()},
+        lists={
+            name: [str(value) for value in values if ask(field, value)[0] in ("yes", "degraded")]
+            for name, (field, values) in LISTS.items()
+        },
+        since=entry.since,
+        sources=[source.ref for source in entry.sources],
+    )
+
+
+def prefill(grid: Grid, sms: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what each MLA prefill backend answers for `DIMENSIONS`, SMs with equal answers together."""
+    release = grid.newest
+    engine = grid.resolver.engine(grid.engine_name, release)
+    found: list[dict[str, Any]] = []
+    for name in engine.prefill_backends:
+        program = engine.prefill_program(name)
+        for sm in sms:
+            answers = []
+            for nope, rope, v in DIMENSIONS:
+                facts = msgspec.structs.replace(
+                    grid.base(release),
+                    sm=sm,
+                    use_mla=True,
+                    qk_nope_head_dim=nope,
+                    qk_rope_head_dim=rope,
+                    v_head_dim=v,
+                )
+                refusing, missing = program.judge(facts)
+                mark = "no" if refusing else ("?" if missing else "yes")
+                answers.append((mark, refusing[0].code if refusing else None))
+            entry = grid.engine.mla_prefill_backends[name]
+            alike = next((f for f in found if f["backend"] == name and f["answers"] == answers), None)
+            if alike:
+                alike["sms"].append(sm)
+            else:
+                found.append(
+                    {
+                        "backend": name,
+                        "title": entry.title,
+                        "sms": [sm],
+                        "answers": answers,
+                        "since": entry.since,
+                        "sources": [source.ref for source in entry.sources],
+                    }
+                )
+    return found

@@ -1,0 +1,31 @@
+"""The index: what pages there are, and how they say things."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from compatcheck.docs.pages import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from compatcheck.docs.site import Site
+
+
+def pages(site: Site) -> Iterator[Page]:
+    """Yield index.md."""
+    grid = site.grid
+    yield Page(
+        "index.md",
+        "index.md.j2",
+        {
+            "engine": site.engine,
+            "releases": grid.releases,
+            "newest": grid.newest,
+            "pins": site.engine.releases[grid.newest],
+            "sms": site.matrix.sms,
+            "rules": len(site.catalog),
+            "kernels": len(site.matrix.kernels),
+            "evidence": len(site.evidence),
+        },
+    )

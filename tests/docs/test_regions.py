@@ -1,0 +1,145 @@
+"""Regions of foreign Markdown: what is filled, what is left alone, what is refused and where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from compatcheck.cli.docs import docs
+from compatcheck.docs.regions import fill
+from compatcheck.docs.site import Site
+from compatcheck.matrix.load import LoadedMatrix
+from tests.docs.conftest import SMALL
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(docs, ["--matrix", str(SMALL), *arguments], standalone_mode=False)
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    return tmp_path / "README.md"
+
+
+def test_fill_check_and_fill_again(page: Path) -> None:
+    page.write_text(
+        "# A\n\n<!-- compatcheck:begin backends sm=9.0 kv=nvfp4 -->\nold\n<!-- compatcheck:end -->\n\nend",
+        encoding="utf-8",
+    )
+    checked = run("--check", str(page))
+    assert checked.return_value == 1
+    assert "-old" in checked.stdout
+    assert "| `FLASHINFER` | yes |" in checked.stdout
+    assert run(str(page)).return_value == 1
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith(
+        "# A\n\n<!-- compatcheck:begin backends sm=9.0 kv=nvfp4 -->\n\nvLLM 0.33.0, FlashInfer 0.7.0"
+    )
+    assert text.endswith("|\n\n<!-- compatcheck:end -->\n\nend")
+    assert run(str(page)).return_value == 0
+    assert run("--check", str(page)).return_value == 0
+
+
+def test_crlf_bom_and_everything_else_stay(page: Path) -> None:
+    before = b"\xef\xbb\xbf# A\r\n\tkeep  \r\n<!-- compatcheck:begin releases -->\r\n"
+    after = b"<!-- compatcheck:end -->\r\nlone\nlast \x0c line"
+    page.write_bytes(before + after)
+    page.chmod(0o600)
+    assert run(str(page)).return_value == 1
+    data = page.read_bytes()
+    assert data.startswith(before)
+    assert data.endswith(after)
+    body = data[len(before) : -len(after)]
+    assert b"| 0.33.0 | 0.7.0 | 2.14.0 | 13.0 |\r\n" in body
+    assert body.count(b"\n") == body.count(b"\r\n")
+    assert page.stat().st_mode & 0o777 == 0o600
+
+
+def test_indented_region_keeps_its_indent(small: LoadedMatrix) -> None:
+    site = Site(small, Path("docs"))
+    begin = "  <!-- compatcheck:begin cell backend=FLASHINFER sm=H100 kv=nvfp4 head=64 -->\n"
+    text = f"- item\n\n{begin}  <!-- compatcheck:end -->\n"
+    filled = fill(text, "x.md", lambda: site)
+    assert "\n  `FLASHINFER` with KV-cache dtype `nvfp4` and head size 64 on SM 9.0" in filled
+    assert "degraded (`wrong-output-head-64`)." in filled
+
+
+def test_code_blocks_are_passed_over(page: Path) -> None:
+    text = "```markdown\n<!-- compatcheck:begin nothing -->\n```\n\n~~~~\n```\n<!-- compatcheck:end -->\n~~~~\n"
+    page.write_text(text, encoding="utf-8")
+    assert run(str(page)).return_value == 0
+    assert page.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize(
+    "name", ["backends", "kv-dtypes", "releases", "rule code=old-library", "backends kv=any kind=mla-sparse"]
+)
+def test_every_region_fills(small: LoadedMatrix, name: str) -> None:
+    site = Site(small, Path("docs"))
+    filled = fill(f"<!-- compatcheck:begin {name} -->\n<!-- compatcheck:end -->\n", "x.md", lambda: site)
+    assert "\n| --- |" in filled
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "a\n<!-- compatcheck:begin backend -->\n<!-- compatcheck:end -->\n",
+            ":2: no region is called 'backend'; did you mean backends?",
+        ),
+        (
+            "a\n<!-- compatcheck:begin zzz -->\n<!-- compatcheck:end -->\n",
+            ":2: no region is called 'zzz'; there are: backends, cell",
+        ),
+        ("<!-- compatcheck:begin -->\n<!-- compatcheck:end -->\n", ":1: a region needs a name"),
+        ("a\n\n<!-- compatcheck:begin releases -->\n", ":3: the region releases is never closed"),
+        ("<!-- compatcheck:end -->\n", ":1: this ends a region that no line begins"),
+        (
+            "<!-- compatcheck:begin releases -->\n<!-- compatcheck:begin releases -->\n<!-- compatcheck:end -->\n",
+            ":2: a region inside the region that line 1 begins",
+        ),
+        ("text <!-- compatcheck:begin releases --> text\n", ":1: not a marker"),
+        ("<!-- compatcheck:start releases -->\n", ":1: not a marker"),
+        (
+            "<!-- compatcheck:begin backends sm -->\n<!-- compatcheck:end -->\n",
+            ":1: 'sm' is not an argument; write key=value",
+        ),
+        ("<!-- compatcheck:begin backends sm=9.0 sm=9.0 -->\n<!-- compatcheck:end -->\n", ":1: sm is given twice"),
+        (
+            "<!-- compatcheck:begin backends gpu=9.0 -->\n<!-- compatcheck:end -->\n",
+            ":1: backends takes no gpu; it takes: sm, kv",
+        ),
+        (
+            "<!-- compatcheck:begin backends sm=9.9 -->\n<!-- compatcheck:end -->\n",
+            ":1: backends: sm: '9.9' is neither",
+        ),
+        ("<!-- compatcheck:begin rule code=old-librari -->\n<!-- compatcheck:end -->\n", "did you mean old-library?"),
+        ("<!-- compatcheck:begin rule 'x -->\n<!-- compatcheck:end -->\n", ":1: the arguments cannot be read"),
+    ],
+)
+def test_errors_have_their_place_and_write_nothing(page: Path, text: str, said: str) -> None:
+    page.write_text(text, encoding="utf-8")
+    result = run(str(page))
+    assert result.return_value == 2
+    assert f"{page}" in result.stderr
+    assert said in result.stderr
+    assert page.read_text(encoding="utf-8") == text
+
+
+def test_one_bad_file_does_not_keep_others_from_being_filled(page: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.md"
+    bad.write_bytes(b"ok\n\xff\xfe\n")
+    page.write_text("<!-- compatcheck:begin releases -->\n<!-- compatcheck:end -->\n", encoding="utf-8")
+    result = run(str(bad), str(page), str(tmp_path / "absent.md"))
+    assert result.return_value == 2
+    assert "bad.md:2: not UTF-8" in result.stderr
+    assert "absent.md: cannot be read: No such file or directory" in result.stderr
+    assert "0.33.0" in page.read_text(encoding="utf-8")
+
+
+def test_a_file_without_regions_loads_no_matrix(page: Path) -> None:
+    page.write_text("# plain\n", encoding="utf-8")
+    result = CliRunner().invoke(docs, ["--matrix", "no/such/matrix.yaml", str(page)], standalone_mode=False)
+    assert result.return_value == 0
