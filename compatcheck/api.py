@@ -7,8 +7,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from compatcheck.matrix.load import LoadedMatrix, load
 from compatcheck.resolve.configuration import FIELDS, Configuration
+from compatcheck.resolve.normalise import ConfigurationError
 from compatcheck.resolve.verdict import Finding, Verdict
 
 
@@ -23,6 +26,9 @@ class CompatibilityError(ValueError):
         self.verdict = verdict
         self.findings: tuple[Finding, ...] = verdict.findings
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.verdict,)
+
 
 @lru_cache(maxsize=8)
 def _loaded(matrix: Path | None, overlays: tuple[Path, ...]) -> LoadedMatrix:
@@ -30,13 +36,20 @@ def _loaded(matrix: Path | None, overlays: tuple[Path, ...]) -> LoadedMatrix:
 
 
 def configuration(fields: dict[str, Any]) -> Configuration:
-    """Return a configuration of these fields. Raises `TypeError` for an unknown one, naming the nearest."""
+    """Return a configuration of these fields.
+
+    Raises `TypeError` for an unknown one, naming the nearest, and `ConfigurationError` for a value of the wrong type.
+    """
     for name in fields:
         if name not in FIELDS:
             near = difflib.get_close_matches(name, FIELDS, n=1)
             hint = f"; did you mean {near[0]}?" if near else f"; fields are: {', '.join(FIELDS)}"
             raise TypeError(f"unknown configuration field {name!r}{hint}")
-    return Configuration(**fields)
+    try:
+        return msgspec.convert(fields, Configuration)
+    except msgspec.ValidationError as error:
+        text, _, place = str(error).partition(" - at `$.")
+        raise ConfigurationError([(place.rstrip("`") or "configuration", text)]) from error
 
 
 def check(

@@ -9,7 +9,7 @@ import msgspec
 
 from compatcheck.matrix.model import Matrix
 from compatcheck.matrix.versions import parse, place
-from compatcheck.resolve.engine import latest
+from compatcheck.resolve.backend import in_release
 
 
 class ModelAnswer(msgspec.Struct, frozen=True):
@@ -28,10 +28,11 @@ def is_mla(matrix: Matrix, engine_version: str, config: Mapping[str, Any], engin
     """
     entry = matrix.engines[engine]
     release, _ = place(engine_version, tuple(sorted(entry.releases, key=parse)))
-    listed = latest(entry.mla_model_types, release)
+    covering = [e for e in entry.mla_model_types if in_release(e.since, e.until, release)]
+    listed = {model_type for e in covering for model_type in e.types}
     compressed = bool(config.get("compress_ratios"))
     deciding = config.get("head_dim") if compressed else config.get("kv_lora_rank")
-    if listed is None or deciding is None or config.get("model_type") not in listed.types:
+    if deciding is None or config.get("model_type") not in listed:
         return ModelAnswer(False, _head_size(config))
     rotary = 0 if compressed else int(config.get("qk_rope_head_dim") or 0)
     return ModelAnswer(True, int(deciding) + rotary)

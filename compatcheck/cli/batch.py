@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +19,7 @@ from compatcheck.resolve.verdict import Verdict
 if TYPE_CHECKING:
     from compatcheck.matrix.load import LoadedMatrix
 
+_KEY = re.compile(rb'"([a-z0-9_]+)"\s*:')
 SHOWN = 20
 """Problems printed before the rest is only counted."""
 
@@ -30,9 +33,10 @@ def run_batch(loaded: LoadedMatrix, path: Path, defaults: Configuration, format_
     name = "<stdin>" if str(path) == "-" else str(path)
     try:
         data = sys.stdin.buffer.read() if name == "<stdin>" else path.read_bytes()
-    except OSError as error:
-        click.echo(f"{name}: cannot be read: {error.strerror}", err=True)
+    except (OSError, ValueError) as error:  # ValueError: a NUL character in the name
+        click.echo(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}", err=True)
         return USAGE
+    data = data.removeprefix(codecs.BOM_UTF8)
     rows, problems = _read(loaded, data, name, defaults)
     if problems:
         for problem in problems[:SHOWN]:
@@ -50,7 +54,8 @@ def _judge(loaded: LoadedMatrix, row: Normalised, alternatives: bool) -> Verdict
     if alternatives and verdict.verdict != "supported":
         from compatcheck.resolve.alternatives import find_alternatives
 
-        found = find_alternatives(loaded.resolver, row.facts, verdict)
+        given = msgspec.structs.replace(row.facts, **{assumption.field: None for assumption in row.assumed})
+        found = find_alternatives(loaded.resolver, given, verdict)
         return msgspec.structs.replace(verdict, alternatives=found)
     return verdict
 
@@ -65,12 +70,32 @@ def _read(loaded: LoadedMatrix, data: bytes, name: str, defaults: Configuration)
         lines.pop()
     for number, line in enumerate(lines, start=1):
         try:
-            rows.append(normaliser(decoder.decode(line)))
+            given = decoder.decode(line)
+            keys = _KEY.findall(line)
+            if len(set(keys)) < len(keys):
+                problems.append(_twice(name, number, line))
+                continue
+            rows.append(normaliser(given))
         except msgspec.MsgspecError as error:
             problems.append(_problem(name, number, line, error))
         except ConfigurationError as error:
-            problems += [f"{name}:{number}:1: {field}: {text}" for field, text in error.problems]
+            problems += [f"{name}:{number}:{_column(line, field)}: {field}: {text}" for field, text in error.problems]
     return rows, problems
+
+
+def _column(line: bytes, field: str) -> int:
+    """Return the column, in characters from 1, of a field's name; 1 where the line does not have it."""
+    return len(line[: max(line.find(f'"{field}"'.encode()), 0)].decode("utf-8", "replace")) + 1
+
+
+def _twice(name: str, number: int, line: bytes) -> str:
+    seen: set[bytes] = set()
+    for key in _KEY.finditer(line):
+        if key[1] in seen:
+            break
+        seen.add(key[1])
+    column = len(line[: key.start()].decode("utf-8", "replace")) + 1
+    return f"{name}:{number}:{column}: {key[1].decode()} is given twice"
 
 
 def _problem(name: str, number: int, line: bytes, error: msgspec.MsgspecError) -> str:
@@ -80,13 +105,15 @@ def _problem(name: str, number: int, line: bytes, error: msgspec.MsgspecError) -
         return f"{name}:{number}:1: an empty line; every line is one configuration"
     if "unknown field" in text:
         field = text.split("`")[1]
-        column = line.find(f'"{field}"'.encode()) + 1 or 1
+        column = _column(line, field)
         text = f"unknown field {field!r}.{nearest(field, list(FIELDS))}"
     elif "(byte " in text:
-        column = int(text.split("(byte ")[1].split(")")[0]) + 1
+        at = int(text.split("(byte ")[1].split(")")[0])
+        column = len(line[:at].decode("utf-8", "replace")) + 1
+    elif "truncated" in text:
+        column = len(line.decode("utf-8", "replace")) + 1
     elif "`$." in text:
-        field = text.split("`$.")[1].split("`")[0].split("[")[0]
-        column = line.find(f'"{field}"'.encode()) + 1 or 1
+        column = _column(line, text.split("`$.")[1].split("`")[0].split("[")[0])
     return f"{name}:{number}:{column}: {text}"
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from compatcheck.cli.exit_codes import USAGE, of_verdicts
+from compatcheck.cli.exit_codes import UNKNOWN, USAGE, of_verdicts
 from compatcheck.cli.options import configuration_options, given_configuration, load_matrix, matrix_options
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.normalise import ConfigurationError, normalise
 from compatcheck.resolve.verdict import Verdict
+
+if TYPE_CHECKING:
+    from compatcheck.matrix.load import LoadedMatrix
 
 FORMATS = ("text", "json", "jsonl", "sarif", "github")
 
@@ -29,6 +32,8 @@ FORMATS = ("text", "json", "jsonl", "sarif", "github")
 @click.option("--no-host", is_flag=True, help="Take nothing from this machine.")
 @click.option("--engine-words", is_flag=True, help="Print only what the engine itself would say.")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default=None, help="Default: text; jsonl for a batch.")
+@click.option("--model", help="Model folder, config.json or Hugging Face id; instead of, or with, a launch command.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- LAUNCH COMMAND]")
 @matrix_options
 def check(
     batch: Path | None,
@@ -37,6 +42,8 @@ def check(
     no_host: bool,
     engine_words: bool,
     format_: str | None,
+    model: str | None,
+    command: tuple[str, ...],
     matrix_file: Path | None,
     overlays: tuple[Path, ...],
     **values: Any,
@@ -45,10 +52,25 @@ def check(
 
     Without --backend: what would be selected, every candidate, and every rejection with its reasons. What is not
     given is taken from this host where it has it, else from the engine's defaults; the answer says which.
+
+    After `--` a launch command may follow (vllm serve ..., docker run ...); options given before it win over it.
     """
     given = given_configuration(values)
     loaded = load_matrix(matrix_file, overlays)
+    if command or model is not None:
+        if batch is not None:
+            raise click.UsageError("a launch command or --model does not go with --batch.")
+        from compatcheck.cli.check_launch import run_check
+
+        judged_launches = (loaded, command, model, given, host_file)
+        use_host = host_file is not None or not no_host
+        wanted = alternatives is not False
+        sys.exit(run_check(*judged_launches, format_ or "text", use_host=use_host, words=engine_words, wanted=wanted))
     if batch is not None:
+        if host_file is not None or engine_words:
+            raise click.UsageError(
+                f"{'--host' if host_file is not None else '--engine-words'} does not go with --batch."
+            )
         from compatcheck.cli.batch import run_batch
 
         sys.exit(run_batch(loaded, batch, given, format_ or "jsonl", alternatives=bool(alternatives)))
@@ -58,6 +80,8 @@ def check(
         from compatcheck.cli.host_facts import fill_from_host
 
         configurations, grounds = fill_from_host(given, host_file)
+        if "sm" in grounds:
+            configurations = _known_gpus(loaded, configurations)
     judged: list[tuple[Verdict, Configuration]] = []
     for configuration in configurations:
         try:
@@ -76,6 +100,18 @@ def check(
     else:
         _print(judged, format_ or "text")
     sys.exit(of_verdicts(verdict.verdict for verdict, _ in judged))
+
+
+def _known_gpus(loaded: LoadedMatrix, configurations: list[Configuration]) -> list[Configuration]:
+    """Leave out a host's GPUs of which the matrix has nothing, saying so. Leaves with exit code 3 where none is left."""
+    known = [c for c in configurations if c.sm in loaded.matrix.sms]
+    for configuration in configurations:
+        if configuration.sm not in loaded.matrix.sms:
+            text = f"the matrix has nothing on this host's SM {configuration.sm}; --sm answers for another GPU"
+            click.echo(f"compatcheck check: {text}", err=True)
+    if not known:
+        sys.exit(UNKNOWN)
+    return known
 
 
 def _with_grounds(verdict: Verdict, facts: Configuration, grounds: dict[str, str]) -> Verdict:

@@ -1,4 +1,4 @@
-"""compatcheck evidence: compare or merge the evidence files of smoke runs."""
+"""compatcheck evidence: compare, merge or judge again the evidence files of smoke runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.group()
 def evidence() -> None:
-    """Compare or merge evidence files of smoke runs."""
+    """Compare, merge or judge again the evidence files of smoke runs."""
 
 
 @evidence.command()
@@ -40,3 +40,18 @@ def merge(parts: tuple[Path, ...], output: Path) -> None:
     from compatcheck.smoke.command import evidence_merge
 
     sys.exit(evidence_merge(parts, output))
+
+
+@evidence.command()
+@click.argument("file", type=_FILE)
+@click.option("--output", "-o", required=True, type=_FILE, help="Where the judged evidence is written.")
+@click.option("--matrix", type=_FILE, help="Another matrix than the packaged one.")
+@click.option("--overlay", "overlays", multiple=True, type=_FILE, help="Merged over the matrix.")
+def judge(file: Path, output: Path, matrix: Path | None, overlays: tuple[Path, ...]) -> None:
+    """Compare what a GPU did with the matrix as it is now, without running anything.
+
+    Exit codes: 0 nothing contradicts the matrix, 1 something does, 2 a file cannot be read, 4 not written.
+    """
+    from compatcheck.smoke.command import evidence_judge
+
+    sys.exit(evidence_judge(file, output, matrix, overlays))

@@ -30,7 +30,7 @@ def explain(
 
     text = " ".join(what)
     if text == "-":
-        text = sys.stdin.read()
+        text = sys.stdin.buffer.read().decode("utf-8", "replace")
     loaded = load_matrix(matrix_file, overlays)
     index = entries(loaded)
     matches = find(index, text, limit)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from compatcheck.host.model import Host
 
 WRITER = "nvfp4_quantize_append_paged_kv_cache_with_slot_mapping"
-"""The function that vLLM's slot-mapping path imports from flashinfer (vllm/v1/attention/backends/flashinfer.py@0.33.0)."""
+"""What vLLM's slot-mapping path imports from flashinfer (vllm/v1/attention/backends/flashinfer.py@0.33.0)."""
 
 
 def read_host(host_file: Path | None, *, gpus: bool = True, toolkit: bool = True, files: bool = True) -> Host:
@@ -49,7 +49,7 @@ def fill_from_host(given: Configuration, host_file: Path | None) -> tuple[list[C
     fields: dict[str, Any] = {}
     if wants_versions:
         fields |= versions_of(given, host)
-    grounds = {name: where for name in fields}
+    grounds = dict.fromkeys(fields, where)
     sms = list(host.sms()) if wants_gpu else []
     if sms:
         grounds["sm"] = where

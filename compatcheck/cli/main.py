@@ -14,6 +14,8 @@ from compatcheck.cli.exit_codes import INTERNAL, USAGE
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("compatcheck.cli.check:check", "Verdict for one configuration, or for a file of them."),
+    "select": ("compatcheck.cli.select:select", "Which backend is picked, in which order they are tried, and why."),
+    "scan": ("compatcheck.cli.scan:scan", "Check the launches in manifests, scripts, Markdown and Python files."),
     "explain": ("compatcheck.cli.explain:explain", "A rule, a cell, or an error text pasted from a log."),
     "probe": ("compatcheck.cli.probe:probe", "What this host has, what is wrong with it, and what works on it."),
     "smoke": ("compatcheck.cli.smoke:smoke", "Run kernel cells on the local GPU and compare with the matrix."),
@@ -66,9 +68,17 @@ def main() -> None:
 def entry() -> None:
     """Run the command line and leave with its exit code; nothing reaches the user as a traceback by surprise."""
     gc.disable()  # a short-lived process: collecting the matrix again and again costs a tenth of a cold check
+    out = sys.stdout
+    code: object
     try:
-        code = main.main(prog_name="compatcheck", standalone_mode=False)
-        sys.stdout.flush()
+        try:
+            code = main.main(prog_name="compatcheck", standalone_mode=False)
+        except SystemExit as left:  # how every command leaves; what it printed is not written yet
+            code = left.code
+        if sys.stdout is not out:  # click puts a wrapper there where the reader of the output has gone
+            sys.stdout = out
+            raise BrokenPipeError
+        out.flush()
     except click.UsageError as error:
         error.show()
         code = USAGE
@@ -79,9 +89,10 @@ def entry() -> None:
         click.echo("Stopped.", err=True)
         code = 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         code = 0
     except OSError as error:
+        _discard_output()
         click.echo(
             f"compatcheck: {error.strerror or error}" + (f": {error.filename}" if error.filename else ""), err=True
         )
@@ -93,3 +104,8 @@ def entry() -> None:
         click.echo("compatcheck: internal error; please report the lines above.", err=True)
         code = INTERNAL
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _discard_output() -> None:
+    """Send what is still buffered nowhere, so that the interpreter's last flush does not fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -31,6 +31,12 @@ HELP = {
     "kv_cache_dtype": "KV-cache dtype, such as nvfp4 or fp8.",
     "head_size": "Head size in elements.",
     "block_size": "KV-cache block size in tokens.",
+    "linear": "Ask about a quantised linear layer instead of attention: nvfp4_w4a4 or nvfp4_w4a16.",
+    "linear_backend": "vLLM's --linear-backend.",
+    "nvfp4_gemm_backend": "Value of VLLM_NVFP4_GEMM_BACKEND.",
+    "disabled_kernels": "Value of VLLM_DISABLED_KERNELS: class names with commas.",
+    "in_features": "Input features (K) of the layer on one rank.",
+    "out_features": "Output features (N) of the layer on one rank.",
 }
 FLAGS = frozenset(
     name for name in FIELDS if name.startswith(("use_", "has_")) or name in ("cubins_available", "slot_mapping_helpers")
@@ -48,6 +54,8 @@ _INTEGERS = frozenset(
         "index_topk",
         "sliding_window",
         "flash_attn_version",
+        "in_features",
+        "out_features",
     }
 )
 
@@ -82,6 +90,8 @@ def given_configuration(values: dict[str, Any]) -> Configuration:
             fields["compress_ratios"] = tuple(int(part) for part in fields["compress_ratios"].split(","))
         except ValueError as error:
             raise click.UsageError("--compress-ratios takes whole numbers with commas, such as 4,128") from error
+    if "disabled_kernels" in fields:
+        fields["disabled_kernels"] = tuple(name for name in fields["disabled_kernels"].split(",") if name)
     return Configuration(**fields)
 
 

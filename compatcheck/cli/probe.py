@@ -15,6 +15,7 @@ from compatcheck.cli.options import load_matrix, matrix_options
 if TYPE_CHECKING:
     from compatcheck.host.model import Host
     from compatcheck.matrix.load import LoadedMatrix
+    from compatcheck.probe.linear import LinearPick
     from compatcheck.probe.support import SupportTable
     from compatcheck.resolve.configuration import Configuration
 
@@ -51,21 +52,31 @@ def probe(
     problems = diagnose(host)
     try:
         tables = _tables(loaded, host, sms, engine_version, flashinfer_version, head_size)
+        linear = _linear(loaded, tables)
     except ConfigurationError as error:
         for field, text in error.problems:
             click.echo(f"compatcheck probe: --{field.replace('_', '-')}: {text}", err=True)
         sys.exit(USAGE)
     if format_ == "json":
-        document = {"document": "compatcheck-probe", "schema": 1, "host": host, "problems": problems, "support": tables}
+        document = {
+            "document": "compatcheck-probe",
+            "schema": 1,
+            "host": host,
+            "problems": problems,
+            "support": tables,
+            "linear": [pick for picks in linear for pick in picks],
+        }
         sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
     else:
         from compatcheck.host.summary import summary_lines
         from compatcheck.report.styled import line, write
-        from compatcheck.report.support_text import render
+        from compatcheck.report.support_text import render, render_linear
 
         lines = [line(text) for text in summary_lines(host, problems)]
         for table in tables:
             lines += [line(), *render(table)]
+        for picks in linear:
+            lines += [line(), *render_linear(picks)]
         write(lines, sys.stdout)
     sys.exit(FINDINGS if any(problem.severity == "error" for problem in problems) else FINE)
 
@@ -102,10 +113,22 @@ def _tables(
     base = Configuration(**{name: value for name, value in given.items() if value})
     if engine_version is None:
         base = msgspec.structs.replace(base, **versions_of(base, host))
-    configurations = [
-        msgspec.structs.replace(base, sm=sm, head_size=head_size) for sm in (sms or dict.fromkeys(host.sms()))
-    ]
+    for sm in [] if sms else host.sms():
+        if sm not in loaded.matrix.sms:
+            click.echo(f"compatcheck probe: the matrix has nothing on SM {sm}; no table for it", err=True)
+    wanted = sms or [sm for sm in host.sms() if sm in loaded.matrix.sms]
+    configurations = [msgspec.structs.replace(base, sm=sm, head_size=head_size) for sm in wanted]
     return [support(loaded, c, mla=mla) for c in _distinct(loaded, configurations) for mla in (False, True)]
+
+
+def _linear(loaded: LoadedMatrix, tables: list[SupportTable]) -> list[tuple[LinearPick, ...]]:
+    """Return the kernels of NVFP4 linear layers for each GPU and the versions that the tables are about."""
+    from compatcheck.probe.linear import linear_picks
+    from compatcheck.resolve.configuration import Configuration
+
+    about = dict.fromkeys((table.sm, table.engine_version, table.flashinfer_version) for table in tables)
+    asked = (Configuration(sm=sm, engine_version=v, flashinfer_version=fi) for sm, v, fi in about)
+    return [picks for picks in (linear_picks(loaded, one) for one in asked) if picks]
 
 
 def _distinct(loaded: LoadedMatrix, configurations: list[Configuration]) -> list[Configuration]:

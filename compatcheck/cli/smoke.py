@@ -48,6 +48,11 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
 @click.option("--resume", is_flag=True, help="Continue the record: run only what is not in it yet.")
 @click.option("--evidence", type=click.Path(dir_okay=False, path_type=Path), help="Write the evidence (JSON) here.")
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML here.")
+@click.option(
+    "--rerun/--no-rerun",
+    default=True,
+    help="Run an unexpected failure once more, alone in a fresh process. Without it, a later --resume does.",
+)
 @click.option("--matrix", type=click.Path(dir_okay=False, path_type=Path), help="Another matrix.")
 @click.option(
     "--overlay",
@@ -73,6 +78,7 @@ def smoke(
     resume: bool,
     evidence: Path | None,
     junit: Path | None,
+    rerun: bool,
     matrix: Path | None,
     overlays: tuple[Path, ...],
     format_: str,
@@ -108,5 +114,6 @@ def smoke(
         overlays=overlays,
         quiet=quiet,
         format=format_,
+        rerun=rerun,
     )
     sys.exit(run_smoke(options))

@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-import msgspec
-
+from compatcheck.explain.entry import Entry as Entry
+from compatcheck.explain.linear import linear_entries
+from compatcheck.explain.own_codes import own_entries
 from compatcheck.matrix.load import LoadedMatrix
 from compatcheck.matrix.model import Backend, Engine, Kernel, Rule, Source
 from compatcheck.resolve.describe import describe_condition, describe_flag, describe_grants
 from compatcheck.resolve.findings import sources
-from compatcheck.resolve.verdict import FindingSource
-
-
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing to explain. `words` are what a user sees, as in `compatcheck.resolve.words.as_regex`."""
-
-    id: str
-    kind: str
-    title: str
-    words: tuple[str, ...] = ()
-    facts: tuple[tuple[str, str], ...] = ()
-    why: str | None = None
-    fix: str | None = None
-    history: tuple[str, ...] = ()
-    recheck: str | None = None
-    sources: tuple[FindingSource, ...] = ()
-    line: str | None = None
 
 
 def entries(loaded: LoadedMatrix) -> list[Entry]:
@@ -32,7 +16,10 @@ def entries(loaded: LoadedMatrix) -> list[Entry]:
     found: list[Entry] = [_rule(code, rule, loaded) for code, rule in loaded.matrix.rules.items()]
     for name, engine in loaded.matrix.engines.items():
         found += _selector(name, engine, loaded)
+        found += own_entries(name, engine, loaded)
         found += [_backend(name, engine, backend, loaded) for backend in engine.backends]
+        if engine.linear is not None:
+            found += linear_entries(name, engine.title, engine.linear, loaded)
     for id_, kernel in loaded.matrix.kernels.items():
         found.append(_kernel(id_, kernel, loaded))
         found += _refusals(id_, kernel, loaded)

@@ -37,19 +37,20 @@ def find(index: list[Entry], text: str, limit: int = 5) -> list[Match]:
     if exact:
         return [Match(score=1.0, how="id", entry=e) for e in exact][:limit]
     weights = _weights(index)
-    matches = [m for m in (_match(entry, wanted, weights) for entry in index) if m is not None]
+    terms = set(_TERM.findall(wanted.lower()))
+    matches = [m for m in (_match(entry, wanted, terms, weights) for entry in index) if m is not None]
     matches.sort(key=lambda m: (-m.score, _KIND_ORDER.get(m.entry.kind, 9), m.entry.id))
     return matches[:limit]
 
 
-def _match(entry: Entry, text: str, weights: dict[str, float]) -> Match | None:
+def _match(entry: Entry, text: str, terms: set[str], weights: dict[str, float]) -> Match | None:
     best: tuple[float, str] | None = None
     for words in entry.words:
         score = _words_score(words, text)
         if score and (best is None or score[0] > best[0]):
             best = score
     if best is None:
-        shared = _shared(entry, text, weights)
+        shared = _shared(entry, terms, weights)
         if shared >= _MINIMUM:
             best = (min(0.5, shared * 0.5), "shared terms")
     return Match(score=round(best[0], 3), how=best[1], entry=entry) if best else None
@@ -59,7 +60,7 @@ def _words_score(words: str, text: str) -> tuple[float, str] | None:
     found = as_regex(words).search(text)
     if found is not None and len(found[0]) >= 8:
         return 0.7 + 0.29 * min(1.0, len(found[0]) / max(len(text), 1)), "its words are in the text"
-    if len(text) >= 8 and text.lower() in words.lower():
+    if 8 <= len(text) <= len(words) and text.lower() in words.lower():
         return 0.6 + 0.29 * len(text) / len(words), "the text is in its words"
     return None
 
@@ -74,7 +75,6 @@ def _terms(entry: Entry) -> set[str]:
     return set(_TERM.findall(" ".join((entry.id.replace("-", " "), entry.title, *entry.words)).lower()))
 
 
-def _shared(entry: Entry, text: str, weights: dict[str, float]) -> float:
-    terms = set(_TERM.findall(text.lower()))
+def _shared(entry: Entry, terms: set[str], weights: dict[str, float]) -> float:
     total = sum(weights.get(term, 3.0) for term in terms)
     return sum(weights[term] for term in terms & _terms(entry)) / total if total else 0.0

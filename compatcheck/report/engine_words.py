@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
-from compatcheck.matrix.model import Matrix
+from compatcheck.matrix.model import Engine, Matrix
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.verdict import Verdict
 
 
 def render(matrix: Matrix, verdict: Verdict, facts: Configuration) -> str:
-    """Return the engine's error, or its line about the backend in use.
+    """Return the engine's error, or its line about the backend in use and, below it, the class that it loads.
 
     Source of the forms: vllm/platforms/cuda.py:CudaPlatformBase.get_attn_backend_cls@0.33.0.
     """
-    config_error = next((f for f in verdict.findings if f.bites == "config" and f.words), None)
+    refusals = (f for f in verdict.findings if f.effect == "unsupported")
+    config_error = next((f for f in refusals if f.bites == "config" and f.words), None)
     if config_error is not None:
         return f"{config_error.exception or 'ValueError'}: {config_error.words}"
     engine = matrix.engines[str(facts.engine)]
+    if facts.linear is not None and engine.linear is not None:
+        if verdict.selected is not None:
+            return engine.linear.selected_words.replace("{kernel}", verdict.selected)
+        refused = next((f for f in verdict.findings if f.code == "no-linear-kernel"), None)
+        return f"{refused.exception}: {refused.words}" if refused else ""
     if facts.backend is not None:
         if verdict.engine_accepts is False:
             reasons = "[" + ", ".join(repr(reason) for reason in verdict.engine_reasons) + "]"
             text = engine.forced_words.replace("{backend}", facts.backend).replace("{reasons}", reasons)
             return f"ValueError: {text}"
-        return f"Using AttentionBackendEnum.{facts.backend} backend."
+        return f"Using AttentionBackendEnum.{facts.backend} backend.{_class(engine, facts.backend)}"
     if verdict.selected is None:
         rejected = ", ".join(f"{name}: [{', '.join(words)}]" for name, words in (verdict.rejected or {}).items())
         return f"ValueError: {engine.none_words} {selector_config(facts)}. Reasons: {{{rejected}}}."
     candidates = ", ".join(f"'{name}'" for name in verdict.candidates or ())
-    return f"Using {verdict.selected} attention backend out of potential backends: [{candidates}]."
+    line = f"Using {verdict.selected} attention backend out of potential backends: [{candidates}]."
+    return line + _class(engine, verdict.selected)
+
+
+def _class(engine: Engine, backend: str) -> str:
+    """Return the class path that the engine's `get_attn_backend_cls` returns, on a line of its own."""
+    entry = engine.backends.get(backend)
+    return f"\n{entry.cls}" if entry is not None and entry.cls is not None else ""
 
 
 def selector_config(facts: Configuration) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -38,7 +39,7 @@ def _result(diagnostic: Diagnostic, rule_index: int) -> dict[str, Any]:
         "message": {"text": text},
     }
     if diagnostic.file:
-        place: dict[str, Any] = {"artifactLocation": {"uri": diagnostic.file}}
+        place: dict[str, Any] = {"artifactLocation": {"uri": quote(diagnostic.file)}}
         if diagnostic.line:
             region = {"startLine": diagnostic.line, "startColumn": diagnostic.column or 1}
             place["region"] = region

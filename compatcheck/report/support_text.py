@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from compatcheck.probe.linear import LinearPick
 from compatcheck.probe.support import SupportTable
 from compatcheck.report.styled import Line, line
 
@@ -36,6 +37,17 @@ def render(table: SupportTable) -> list[Line]:
         lines.append(line(f"  nowhere here: {', '.join(nowhere)}", "dim"))
     reasons = {row.kv_cache_dtype: row.codes for row in works if row.verdict == "degraded"}
     lines += [line(f"  {kv}: {', '.join(codes)}", "degraded") for kv, codes in reasons.items()]
+    return lines
+
+
+def render_linear(picks: tuple[LinearPick, ...]) -> list[Line]:
+    """Return a line for each scheme of quantised linear layers."""
+    lines = [line(f"SM {picks[0].sm}, NVFP4 linear layers", "heading")] if picks else []
+    for pick in picks:
+        scheme = pick.scheme.removeprefix("nvfp4_").upper()
+        how = f" ({pick.compute})" if pick.compute else ""
+        codes = f": {', '.join(pick.codes)}" if pick.codes else ""
+        lines.append(Line(((f"  {scheme.ljust(8)}", ""), (f"{_pick(pick.kernel)}{how}{codes}", pick.verdict))))
     return lines
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from compatcheck.report import linear_text
 from compatcheck.report.styled import Line, line
-from compatcheck.resolve.configuration import QUIET_DEFAULTS, Configuration
+from compatcheck.resolve.configuration import DEFAULTS, QUIET_DEFAULTS, Configuration
 from compatcheck.resolve.verdict import Finding, MlaPrefill, RouteAnswer, Verdict
 
+_KEPT = frozenset({"no-valid-backend", "no-linear-kernel", "linear-backend-not-for-layer", "linear-backend-overridden"})
+"""Findings of the selector that the list of its refusals does not already say."""
 _LEVEL = {"unsupported": "error", "degraded": "warning", "note": "note"}
 _BITES = {
     "config": "when the configuration is read",
@@ -42,6 +45,8 @@ def option(field: str) -> str:
 
 def headline(verdict: Verdict, facts: Configuration) -> str:
     """Return the configuration in one line."""
+    if facts.linear is not None:
+        return linear_text.headline(verdict, facts)
     what = [str(facts.backend or verdict.selected or "automatic selection"), f"KV cache {facts.kv_cache_dtype}"]
     if facts.head_size is not None:
         what.append(f"head size {facts.head_size}")
@@ -54,7 +59,7 @@ def headline(verdict: Verdict, facts: Configuration) -> str:
 def _own(verdict: Verdict, facts: Configuration) -> list[Finding]:
     """Return the findings to print: with nothing selected, the list of refusals already says the selector's."""
     if facts.backend is None and verdict.rejected is not None:
-        return [f for f in verdict.findings if f.bites != "selection" or f.code == "no-valid-backend"]
+        return [f for f in verdict.findings if f.bites != "selection" or f.code in _KEPT]
     return list(verdict.findings)
 
 
@@ -72,6 +77,8 @@ def _selection(verdict: Verdict) -> list[Line]:
         lines += _prefill(verdict.mla_prefill)
     if verdict.route is not None:
         lines += _route(verdict.route)
+    if verdict.linear is not None:
+        lines += linear_text.answer(verdict.linear)
     return lines
 
 
@@ -136,7 +143,7 @@ def _alternatives(verdict: Verdict) -> list[Line]:
 
 
 def _assumed(verdict: Verdict) -> list[Line]:
-    told = [a for a in verdict.assumed if a.field not in QUIET_DEFAULTS]
+    told = [a for a in verdict.assumed if a.field not in QUIET_DEFAULTS or a.ground != DEFAULTS[a.field][1]]
     if not told:
         return []
     text = "; ".join(

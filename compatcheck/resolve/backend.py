@@ -272,6 +272,8 @@ class BackendProgram:
         if name == "attn_type":
             return _Refused("attn_type", self._listed("attn_type", "attn_types"), None)
         if name in ("head_size", "kv_cache_dtype"):
+            if not any(facts[f"{name}s"] for facts in (own, *self._members)):
+                return None  # any value will do, so a missing one is no missing fact
             return _Refused(name, self._granted(name, f"{name}s"), None)
         if name == "block_size":
             return _Refused(name, self._blocks(own["block_sizes"]), False)

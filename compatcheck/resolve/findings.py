@@ -93,7 +93,8 @@ class FindingFactory:
             refuser="engine",
             bites="selection",
             effect="unsupported",
-            message=f"{engine.engine.title} {engine.release} lists {judgement.backend} but cannot import it: {judgement.words[0]}",
+            message=f"{engine.engine.title} {engine.release} lists {judgement.backend} but cannot import it: "
+            f"{judgement.words[0]}",
             words=judgement.words[0],
             fix="Choose another backend.",
             line=self._line(("engines", str(facts.engine), "backends", judgement.backend)),
@@ -109,7 +110,8 @@ class FindingFactory:
             refuser="engine",
             bites="selection",
             effect="unsupported",
-            message=f"{engine.engine.title} {engine.release} finds no attention backend for this configuration on SM {facts.sm}. {refused}",
+            message=f"{engine.engine.title} {engine.release} finds no attention backend for this configuration "
+            f"on SM {facts.sm}. {refused}",
             words=engine.engine.none_words,
             exception="ValueError",
             fix="See the alternatives: another KV-cache dtype, release or GPU.",
@@ -127,7 +129,8 @@ class FindingFactory:
             refuser="engine",
             bites="config",
             effect="unsupported",
-            message=f"{engine.engine.title} {engine.release} does not accept --kv-cache-dtype {facts.kv_cache_dtype}. {when}",
+            message=f"{engine.engine.title} {engine.release} does not accept "
+            f"--kv-cache-dtype {facts.kv_cache_dtype}. {when}",
             required=", ".join(engine.kv_cache_dtypes),
             actual=f"kv_cache_dtype={facts.kv_cache_dtype}",
             fix=f"Use {engine.engine.title} >= {since[0]}, or another KV-cache dtype."
@@ -147,7 +150,8 @@ class FindingFactory:
             refuser="engine",
             bites="config",
             effect="unsupported",
-            message=f"{engine.engine.title} {engine.release} has no backend {facts.backend}; the matrix knows it {when}.",
+            message=f"{engine.engine.title} {engine.release} has no backend {facts.backend}; "
+            f"the matrix knows it {when}.",
             required=when,
             actual=f"engine_version={facts.engine_version}",
             fix=f"Use a release that has it ({when}), or another backend.",
@@ -193,7 +197,8 @@ class FindingFactory:
             refuser="library",
             bites=refusal.bites,
             effect=effect,
-            message=f"{id_} {verb} this call in FlashInfer {facts.flashinfer_version}: {refusal.exception} matching {refusal.match!r}.",
+            message=f"{id_} {verb} this call in FlashInfer {facts.flashinfer_version}: "
+            f"{refusal.exception} matching {refusal.match!r}.",
             words=refusal.match,
             actual=f"flashinfer_version={facts.flashinfer_version}",
             why=refusal.why,

@@ -14,7 +14,7 @@ from compatcheck.resolve.words import fill
 
 
 class LinearJudgement(NamedTuple):
-    """What the engine says of one kernel: the gate that refuses it, in the engine's words, or what is missing to tell."""
+    """What the engine says of one kernel: the gate that refuses it and its words, or what is missing to tell."""
 
     kernel: str
     rule: JointRule | None
@@ -160,7 +160,5 @@ class LinearProgram:
     def _reasons(judgements: list[LinearJudgement]) -> str:
         """Return the reasons one a line, as the engine joins them; a disabled kernel's line names the kernel itself."""
         return "\n".join(
-            f"{j.kernel}: {j.words}" if j.rule is not None else str(j.words)
-            for j in judgements
-            if j.words is not None
+            f"{j.kernel}: {j.words}" if j.rule is not None else str(j.words) for j in judgements if j.words is not None
         )

@@ -15,7 +15,7 @@ Change = tuple[tuple[str, Any], ...]
 
 
 def linear_changes(resolver: Resolver, given: Configuration) -> list[Change]:
-    """Return single changes, the least intrusive first: no forced kernel, another one, newer releases, newer FlashInfer.
+    """Return single changes, the least intrusive first: no forced kernel, another one, newer releases of both.
 
     Batch invariance is kept: it is asked for on purpose.
     """

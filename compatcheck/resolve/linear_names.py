@@ -35,11 +35,15 @@ def check_linear_names(engine: Engine, values: dict[str, Any]) -> list[tuple[str
     """Return (field, what is wrong) for each name that no release of the engine knows, or that has no meaning here."""
     if "linear" not in values:
         given = sorted(LINEAR_FIELDS & values.keys())
-        return [(name, "means something only for a linear layer; give linear too, such as nvfp4_w4a4") for name in given]
+        return [
+            (name, "means something only for a linear layer; give linear too, such as nvfp4_w4a4") for name in given
+        ]
     problems: list[tuple[str, str]] = []
     _one_of("linear", values["linear"], list(LINEAR_SCHEMES), problems)
     if "backend" in values:
-        problems.append(("backend", "names an attention backend; a linear layer's kernel is asked for by linear_backend"))
+        problems.append(
+            ("backend", "names an attention backend; a linear layer's kernel is asked for by linear_backend")
+        )
     linear = engine.linear
     if linear is None:
         return [*problems, ("linear", f"the matrix says nothing of {engine.title}'s linear layers")]

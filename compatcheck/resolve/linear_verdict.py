@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from compatcheck.matrix.model import Linear
+from compatcheck.matrix.linear_model import Linear
 from compatcheck.resolve import linear_findings as made
 from compatcheck.resolve.kernel import KernelCell
 from compatcheck.resolve.linear import LinearProgram, LinearSelection
@@ -14,7 +14,6 @@ from compatcheck.resolve.verdict import BITES_ORDER, Finding, LinearAnswer, Verd
 
 if TYPE_CHECKING:
     from compatcheck.resolve.resolver import Resolver
-
 
 
 class LinearJudge:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -24,7 +26,23 @@ from compatcheck.resolve.verdict import Assumption
 ATTN_TYPES = ("decoder", "encoder", "encoder_only", "encoder_decoder")
 DTYPES = ("bfloat16", "float16", "float32")
 KV_SPELLINGS = {"bf16": "bfloat16", "fp16": "float16", "half": "float16", "fp8_e4m3fn": "fp8_e4m3"}
-_COUNTS = ("head_size", "block_size", "num_qo_heads", "num_kv_heads", "in_features", "out_features")
+_LEAST = dict.fromkeys(
+    (
+        "head_size",
+        "block_size",
+        "num_qo_heads",
+        "num_kv_heads",
+        "in_features",
+        "out_features",
+        "kv_lora_rank",
+        "v_head_dim",
+        "index_topk",
+        "sliding_window",
+        "flash_attn_version",
+    ),
+    1,
+) | dict.fromkeys(("qk_nope_head_dim", "qk_rope_head_dim"), 0)
+"""Integer fields -> smallest value. A model without a rotary or an unrotated part has 0 there."""
 
 
 class ConfigurationError(ValueError):
@@ -33,6 +51,9 @@ class ConfigurationError(ValueError):
     def __init__(self, problems: list[tuple[str, str]]) -> None:
         super().__init__("; ".join(f"{field}: {text}" for field, text in problems))
         self.problems = problems
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.problems,)
 
 
 def nearest(name: str, known: list[str]) -> str:
@@ -66,7 +87,8 @@ def normalise(matrix: Matrix, given: Configuration) -> Normalised:
     if engine is None:
         problems.append(("engine", f"{engine_name!r} is not in the matrix; it has: {', '.join(matrix.engines)}"))
         raise ConfigurationError(problems)
-    values["engine"] = engine_name
+    if "engine" in values:
+        values["engine"] = engine_name
     _known_names(matrix, engine, values, problems)
     if "linear" in values or LINEAR_FIELDS & values.keys():
         problems += check_linear_names(engine, values)
@@ -93,7 +115,8 @@ def _spell(matrix: Matrix, values: dict[str, Any], problems: list[tuple[str, str
             problems.append(
                 (
                     "sm",
-                    f"{written!r} is neither a compute capability nor a GPU of the matrix; it knows {', '.join(matrix.sms)}",
+                    f"{written!r} is neither a compute capability nor a GPU of the matrix; "
+                    f"it knows {', '.join(matrix.sms)}",
                 )
             )
     for field in VERSION_FIELDS & values.keys():
@@ -112,15 +135,17 @@ def _spell(matrix: Matrix, values: dict[str, Any], problems: list[tuple[str, str
         values["kv_cache_dtype"] = KV_SPELLINGS.get(text, text)
     if "backend" in values:
         values["backend"] = values["backend"].upper()
+    if "attn_type" in values:
+        values["attn_type"] = values["attn_type"].lower()
     if "attn_type" in values and values["attn_type"] not in ATTN_TYPES:
         problems.append(("attn_type", f"{values['attn_type']!r} is not one of {', '.join(ATTN_TYPES)}"))
     spell_linear(values)
-    if values.get("sliding_window") is False:
+    if values.get("sliding_window") in (False, 0):
         del values["sliding_window"]
     problems += [
-        (field, f"must be positive, found {values[field]}")
-        for field in _COUNTS
-        if field in values and values[field] < 1
+        (field, f"must be {'positive' if least else 'at least 0'} and below 2^31, found {values[field]}")
+        for field, least in _LEAST.items()
+        if field in values and not least <= values[field] < 2**31
     ]
 
 
@@ -194,8 +219,10 @@ class Normaliser:
         if self._defaults:
             missing = {f: v for f, v in self._defaults.items() if getattr(given, f) is None}
             given = msgspec.structs.replace(given, **missing) if missing else given
-        if given.linear is not None or (
-            given.kv_lora_rank is not None and (given.use_mla is None or given.head_size is None)
+        if (
+            given.linear is not None
+            or (given.kv_lora_rank is not None and (given.use_mla is None or given.head_size is None))
+            or any(value is not None and not least <= value < 2**31 for value, least in _sizes(given))
         ):
             return normalise(self._matrix, given)
         key = (
@@ -205,6 +232,7 @@ class Normaliser:
             given.torch_version,
             given.cuda_version,
             given.sm,
+            type(given.sm),
             given.backend,
             given.dtype,
             given.kv_cache_dtype,
@@ -218,14 +246,20 @@ class Normaliser:
             changed = {field: value for field, value in after.items() if value is not before[field]}
             frame = self._frames[key] = _Frame(changed, normal.release, normal.answered_as, normal.assumed)
             return normal
-        if any([count is not None and count < 1 for count in (given.head_size, given.block_size)]):
-            return normalise(self._matrix, given)
         return Normalised(
             facts=msgspec.structs.replace(given, **frame.changed),
             release=frame.release,
             answered_as=frame.answered_as,
             assumed=frame.assumed,
         )
+
+
+_sizes_of = attrgetter(*_LEAST)
+_LEASTS = tuple(_LEAST.values())
+
+
+def _sizes(given: Configuration) -> Iterator[tuple[Any, int]]:
+    return zip(_sizes_of(given), _LEASTS, strict=True)
 
 
 class _Frame(msgspec.Struct):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from compatcheck.resolve.configuration import Configuration
+from compatcheck.resolve.configuration import FIELDS, Configuration
 from compatcheck.resolve.engine import EngineProgram, Judgement, Selection
 from compatcheck.resolve.findings import FindingFactory
 from compatcheck.resolve.kernel import KERNEL_DTYPES, KernelCell, KernelProgram
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from compatcheck.resolve.linear_verdict import LinearJudge
 
 PHASES = ("kv_write", "prefill", "decode")
+_FIELDS = frozenset(FIELDS)
 
 
 class Resolver:
@@ -225,7 +226,7 @@ class Resolver:
                     continue
                 if holds:
                     findings.append(self.make.from_rule(program.code, rule, facts))
-                elif rule.effect == "unsupported":
+                elif rule.effect != "note":
                     missing |= program.missing(facts)
         return findings, missing
 
@@ -255,6 +256,8 @@ class Resolver:
                     findings.append(self.make.from_refusal(id_, program.kernel, refusal, facts))
                 continue
             supported, axes = program.supports(cell)
+            if supported is None and phase != "kv_write" and id_ not in covered:
+                missing |= program.missing(cell) & _FIELDS
             if supported is False and phase != "kv_write" and id_ not in covered:
                 said = ", ".join(f"{axis}={getattr(cell, axis)}" for axis, ok in axes.items() if ok is False)
                 untested = f"the matrix does not state that {id_} runs with {said}"
@@ -289,7 +292,10 @@ def _group(facts: Configuration) -> int | None:
 EFFECT_ORDER = {"unsupported": 0, "degraded": 1, "note": 2}
 
 
-def verdict_name(accepts: bool | None, findings: list[Finding], missing: frozenset[str], untested: str | None) -> VerdictName:
+def verdict_name(
+    accepts: bool | None, findings: list[Finding], missing: frozenset[str], untested: str | None
+) -> VerdictName:
+    """Return the verdict that follows: a refusal first, then what cannot be told, then what runs badly."""
     effects = {f.effect for f in findings}
     if accepts is False or "unsupported" in effects:
         return "unsupported"

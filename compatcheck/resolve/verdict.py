@@ -86,7 +86,7 @@ class MlaPrefill(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LinearAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The kernel that computes a linear layer, and what that means. K and N are padded to `multiple_of` by the engine."""
+    """The kernel that computes a linear layer and what that means; the engine pads K and N to `multiple_of`."""
 
     kernel: str
     title: str

@@ -38,4 +38,6 @@ def as_regex(words: str) -> re.Pattern[str]:
     if len(words) > 2 and words.startswith("/") and words.endswith("/"):
         return re.compile(words[1:-1], re.DOTALL)
     parts = [re.escape(part) for part in _PLACE.split(words)[::2]]
-    return re.compile(r"\S.*?".join(parts), re.DOTALL) if len(parts) > 1 else re.compile(parts[0])
+    while len(parts) > 1 and not parts[0]:  # what stands before the first known word could be anything
+        del parts[0]
+    return re.compile(r"\S.{0,300}?".join(parts), re.DOTALL) if len(parts) > 1 else re.compile(parts[0])

@@ -1,0 +1,23 @@
+"""The shape of everything that can be explained."""
+
+from __future__ import annotations
+
+import msgspec
+
+from compatcheck.resolve.verdict import FindingSource
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing to explain. `words` are what a user sees, as in `compatcheck.resolve.words.as_regex`."""
+
+    id: str
+    kind: str
+    title: str
+    words: tuple[str, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+    why: str | None = None
+    fix: str | None = None
+    history: tuple[str, ...] = ()
+    recheck: str | None = None
+    sources: tuple[FindingSource, ...] = ()
+    line: str | None = None

@@ -1,0 +1,221 @@
+"""The launch in one command: wrappers and leading assignments taken off, then `vllm serve` or what stands for it."""
+
+from __future__ import annotations
+
+import re
+
+from compatcheck.launch import docker
+from compatcheck.launch.model import Launch, Word
+from compatcheck.launch.words import assignment, commands
+
+MAX_SHELLS = 3
+"""How many `bash -c "..."` may nest."""
+SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ash"})
+CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
+WRAPPERS = frozenset(
+    {
+        "sudo",
+        "env",
+        "exec",
+        "nohup",
+        "time",
+        "nice",
+        "numactl",
+        "taskset",
+        "stdbuf",
+        "timeout",
+        "uv",
+        "uvx",
+        "poetry",
+        "pipenv",
+        "conda",
+        "micromamba",
+        "mamba",
+        "srun",
+        "mpirun",
+        "torchrun",
+        "setsid",
+        "command",
+        "chrt",
+        "ionice",
+        "nsys",
+        "ncu",
+        "unbuffer",
+        "tini",
+        "dumb-init",
+        "pixi",
+        "hatch",
+        "rye",
+        "xvfb-run",
+        "parallel",
+    }
+)
+SUBCOMMANDS = frozenset({"serve", "run-batch"})
+BENCHMARKS = frozenset({"latency", "throughput"})
+_PYTHON = re.compile(r"^(?:.*/)?python(?:3(?:\.\d+)?)?$")
+_MODULES = re.compile(r"^vllm\.entrypoints\.(?:openai\.(?:api_server|run_batch)|api_server|cli\.main)$")
+_PROMPTS = frozenset({"$", "%", ">", "#"})
+
+
+def find_launches(words: list[Word], environment: dict[str, Word] | None = None, depth: int = 0) -> list[Launch]:
+    """Return the launches in one simple command: none, one, or those of the script inside `bash -c`.
+
+    `environment` holds what earlier commands of the same script exported.
+    """
+    env = dict(environment or {})
+    words = [*words]
+    while words and not words[0].dynamic and words[0].text in _PROMPTS:
+        words.pop(0)
+    words = _take_assignments(words, env)
+    if not words:
+        return []
+    first = _name(words[0])
+    if first in WRAPPERS:
+        start = next((i for i, word in enumerate(words[1:], 1) if _is_head(words, i)), None)
+        if start is None:
+            return []
+        for word in words[1:start]:
+            pair = assignment(word)
+            if pair is not None and first in ("env", "sudo"):
+                env[pair[0]] = pair[1]
+        words = words[start:]
+        first = _name(words[0])
+    if first in SHELLS:
+        return _inside_shell(words, env, depth)
+    if first in CONTAINERS:
+        return _container(words, env, depth)
+    program, rest = _program(words)
+    if program is None:
+        return []
+    return [Launch(program=program, words=tuple(rest), environment=env, line=words[0].line, column=words[0].column)]
+
+
+def launches_in_script(
+    text: str,
+    line: int = 1,
+    column: int = 1,
+    environment: dict[str, Word] | None = None,
+    depth: int = 0,
+    indent: int = 0,
+) -> list[Launch]:
+    """Return every launch of a shell text; `export NAME=value` and plain assignments reach the later ones."""
+    found: list[Launch] = []
+    exported: dict[str, Word] = dict(environment or {})
+    known = {name: word.text for name, word in exported.items() if not word.dynamic}
+    for words in commands(text, line, column, known, indent):
+        export = words[0].text == "export" and len(words) > 1
+        rest = words[1:] if export else words
+        pairs = [assignment(word) for word in rest]
+        if export:
+            exported |= {pair[0]: pair[1] for pair in pairs if pair is not None}
+        elif words[0].text == "unset":
+            for word in rest[1:]:
+                exported.pop(word.text, None)
+        else:
+            found += find_launches(words, exported, depth)
+    return found
+
+
+def _take_assignments(words: list[Word], env: dict[str, Word]) -> list[Word]:
+    while words:
+        pair = assignment(words[0])
+        if pair is None:
+            break
+        env[pair[0]] = pair[1]
+        words = words[1:]
+    return words
+
+
+def _name(word: Word) -> str:
+    return word.text.rsplit("/", 1)[-1]
+
+
+def _is_head(words: list[Word], index: int) -> bool:
+    name = _name(words[index])
+    if name in SHELLS or name in CONTAINERS or _PYTHON.match(words[index].text):
+        return True
+    following = words[index + 1].text if index + 1 < len(words) else ""
+    return name == "vllm" and following in SUBCOMMANDS | {"bench"}
+
+
+def _program(words: list[Word]) -> tuple[str | None, list[Word]]:
+    """Return the engine's program and the words that follow it."""
+    if _name(words[0]) == "vllm" and len(words) > 1:
+        second = words[1].text
+        if second in SUBCOMMANDS:
+            return f"vllm {second}", words[2:]
+        if second == "bench" and len(words) > 2 and words[2].text in BENCHMARKS:
+            return f"vllm bench {words[2].text}", words[3:]
+    if _PYTHON.match(words[0].text):
+        texts = [word.text for word in words]
+        if "-m" in texts[:6]:
+            at = texts.index("-m")
+            if at + 1 < len(words) and _MODULES.match(texts[at + 1]):
+                rest = words[at + 2 :]
+                if texts[at + 1].endswith("cli.main") and rest and rest[0].text == "serve":
+                    return "vllm serve", rest[1:]
+                return f"python -m {texts[at + 1]}", rest
+    return None, []
+
+
+def _inside_shell(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch]:
+    """`bash -lc 'script'`: the launches of the script, their places counted from the word that holds it."""
+    if depth >= MAX_SHELLS:
+        return []
+    for index, word in enumerate(words[1:], 1):
+        if not word.text.startswith("-"):
+            return []
+        if word.text.startswith("--") or "c" not in word.text:
+            continue
+        if index + 1 < len(words):
+            script = words[index + 1]
+            return launches_in_script(script.text, script.line, script.column + 1, env, depth + 1, script.indent)
+    return []
+
+
+def _container(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch]:
+    container = docker.read_run(words)
+    if container is None:
+        return []
+    return in_container(
+        container.command, container.environment, container.image, container.entrypoint, depth, place=words[0]
+    )
+
+
+def in_container(
+    command: list[Word],
+    environment: dict[str, Word],
+    image: Word | None,
+    entrypoint: list[Word] | None,
+    depth: int = 0,
+    place: Word | None = None,
+) -> list[Launch]:
+    """Return the launches of a container: what its command says, or what the image's entrypoint does with it.
+
+    The vllm/vllm-openai images start the OpenAI server with the command as its options
+    (docker/Dockerfile: ENTRYPOINT of target vllm-openai).
+    """
+    words = [*(entrypoint or []), *command]
+    found = find_launches(words, environment, depth) if words else []
+    if not found and entrypoint is None and image is not None and docker.is_vllm_server(image.text):
+        first = command[0] if command else (place or image)
+        if command and not command[0].text.startswith("-") and (_name(first) in SHELLS or _PYTHON.match(first.text)):
+            return []
+        rest = command[1:] if command and command[0].text == "serve" else command
+        found = [
+            Launch(
+                program="vllm serve",
+                words=tuple(rest),
+                environment=environment,
+                line=first.line,
+                column=first.column,
+            )
+        ]
+    return [with_image(launch, image) for launch in found]
+
+
+def with_image(launch: Launch, image: Word | None) -> Launch:
+    """Return the launch with its image, unless an inner one is nearer."""
+    import msgspec
+
+    return launch if launch.image is not None or image is None else msgspec.structs.replace(launch, image=image)

@@ -1,0 +1,107 @@
+"""`docker run` (and podman, nerdctl) into image, environment, entrypoint and command; and what an image's tag says."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from compatcheck.launch.model import Word
+from compatcheck.launch.words import assignment
+
+NO_VALUE = frozenset(
+    {
+        "--detach",
+        "--interactive",
+        "--tty",
+        "--rm",
+        "--privileged",
+        "--init",
+        "--read-only",
+        "--no-healthcheck",
+        "--oom-kill-disable",
+        "--publish-all",
+        "--sig-proxy",
+        "--disable-content-trust",
+        "--no-hosts",
+        "--replace",
+        "--quiet",
+        "--help",
+    }
+)
+"""Options of `docker run` that take no value; every other one takes the next word, unless it has an equals sign."""
+_NO_VALUE_LETTERS = frozenset("ditPqh")
+_TAG = re.compile(r"^v?(\d+\.\d+(?:\.\d+)?(?:\.?(?:post|rc|dev)\d+)?)(?:[-_.+].*)?$")
+_SERVER = re.compile(r"(?:^|/)vllm-openai(?:[:@]|$)")
+
+
+class Container(msgspec.Struct, frozen=True):
+    """What `docker run` starts."""
+
+    image: Word
+    command: list[Word]
+    environment: dict[str, Word]
+    entrypoint: list[Word] | None
+
+
+def read_run(words: list[Word]) -> Container | None:
+    """Return what a `docker run` (or `docker container run`, `docker create`) command starts; None for another one."""
+    rest = words[1:]
+    while rest and rest[0].text.startswith("-"):
+        rest = rest[1:]  # options of docker itself
+    if rest and rest[0].text == "container":
+        rest = rest[1:]
+    if not rest or rest[0].text not in ("run", "create"):
+        return None
+    rest = rest[1:]
+    environment: dict[str, Word] = {}
+    entrypoint: list[Word] | None = None
+    while rest and rest[0].text.startswith("-"):
+        name, equals, inline = rest[0].text.partition("=")
+        place = rest[0]
+        rest = rest[1:]
+        value: Word | None = None
+        if equals:
+            value = Word(inline, place.line, place.column + len(name) + 1, place.dynamic)
+        elif not _is_switch(name) and not (name.startswith("-e") and len(name) > 2):
+            value, rest = (rest[0], rest[1:]) if rest else (None, [])
+        if name.startswith("-e") and len(name) > 2 and not name.startswith("--"):
+            value = Word(place.text[2:], place.line, place.column + 2, place.dynamic)
+            name = "-e"
+        if name in ("-e", "--env") and value is not None:
+            pair = assignment(value)
+            environment[pair[0] if pair else value.text] = (
+                pair[1] if pair else msgspec.structs.replace(value, dynamic=True)
+            )
+        elif name == "--entrypoint" and value is not None:
+            entrypoint = [value] if value.text else []
+    if not rest:
+        return None
+    return Container(rest[0], rest[1:], environment, entrypoint)
+
+
+def _is_switch(name: str) -> bool:
+    """Return whether an option takes no value: a long one of the list, or letters such as -itd."""
+    return name in NO_VALUE or (not name.startswith("--") and set(name[1:]) <= _NO_VALUE_LETTERS)
+
+
+def is_vllm_server(image: str) -> bool:
+    """Return whether an image starts the OpenAI server by itself."""
+    return bool(_SERVER.search(image))
+
+
+def engine_version(image: str) -> str | None:
+    """Return the vLLM release that an image's tag names: 'vllm/vllm-openai:v0.25.1-cu130' -> '0.25.1'.
+
+    Only tags of vllm-openai images are release numbers of vLLM; `latest`, `nightly` and model tags name none.
+    """
+    if not _SERVER.search(image):
+        return None
+    _, colon, tag = image.rsplit("/", 1)[-1].partition(":")
+    match = _TAG.match(tag.split("@")[0]) if colon else None
+    return match[1] if match else None
+
+
+def is_other_platform(image: str) -> bool:
+    """Return whether an image is for another platform than CUDA (ROCm, CPU, TPU, XPU ...)."""
+    return bool(re.search(r"rocm|ascend|vllm-(?:openai-)?(?:cpu|tpu|xpu|gaudi|neuron|hpu)", image))

@@ -1,0 +1,140 @@
+"""Python files: calls of `LLM(...)` and of the engine's argument classes, read as a syntax tree and never run."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from compatcheck.launch.command_line import find_launches
+from compatcheck.launch.files.reader import UnreadableError
+from compatcheck.launch.model import Launch, Setting, Word
+
+CALLS = frozenset({"LLM", "AsyncLLM", "EngineArgs", "AsyncEngineArgs"})
+MAX_CHARACTERS = 1_000_000
+
+
+class PythonFile:
+    """Keyword arguments of the engine's classes, and lists of words that start with `vllm serve`."""
+
+    name = "python"
+
+    def takes(self, path: str, text: str) -> bool:
+        return path.endswith((".py", ".pyi"))
+
+    def launches(self, text: str) -> list[Launch]:
+        if len(text) > MAX_CHARACTERS:
+            raise UnreadableError(f"larger than {MAX_CHARACTERS} characters")
+        try:
+            tree = ast.parse(text)
+        except SyntaxError as error:
+            raise UnreadableError(f"not Python: {error.msg}", error.lineno or 1, error.offset or 1) from error
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise UnreadableError(f"not Python: {error}") from error
+        try:
+            return _launches(tree)
+        except RecursionError as error:
+            raise UnreadableError("nested too deeply") from error
+
+
+def _launches(tree: ast.Module) -> list[Launch]:
+    nodes = list(ast.walk(tree))
+    names = _constants(nodes)
+    environment = _environment(nodes)
+    imported = any(
+        (isinstance(n, ast.ImportFrom) and (n.module or "").split(".")[0] == "vllm")
+        or (isinstance(n, ast.Import) and any(alias.name.split(".")[0] == "vllm" for alias in n.names))
+        for n in nodes
+    )
+    found: list[Launch] = []
+    for node in nodes:
+        if isinstance(node, ast.Call) and imported and _name(node.func) in CALLS:
+            found.append(_call(node, names, environment))
+        elif isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) >= 3:
+            words = [_word(item, names) for item in node.elts]
+            found += find_launches(words, environment) if words[0].text in ("vllm", "python", "python3") else []
+    return sorted(found, key=lambda launch: (launch.line, launch.column))
+
+
+def _name(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _call(node: ast.Call, names: dict[str, Any], environment: dict[str, Word]) -> Launch:
+    settings: list[Setting] = []
+    if node.args and not isinstance(node.args[0], ast.Starred):
+        settings.append(_setting("model", node.args[0], node.args[0], names))
+    settings += [_setting(k.arg, k.value, k, names) for k in node.keywords if k.arg is not None]
+    return Launch(
+        program=f"{_name(node.func)}()",
+        form="python",
+        settings=tuple(settings),
+        environment=environment,
+        line=node.lineno,
+        column=node.col_offset + 1,
+    )
+
+
+def _setting(name: str, value: ast.expr, place: ast.expr | ast.keyword, names: dict[str, Any]) -> Setting:
+    known, constant = _value(value, names)
+    return Setting(
+        option="--" + name.replace("_", "-"),
+        value=constant if known else ast.unparse(value)[:80],
+        written=name,
+        line=place.lineno,
+        column=place.col_offset + 1,
+        dynamic=not known,
+    )
+
+
+def _value(node: ast.expr, names: dict[str, Any]) -> tuple[bool, Any]:
+    """Return whether a value is written down in the file, and the value."""
+    if isinstance(node, ast.Name) and node.id in names:
+        return True, names[node.id]
+    if isinstance(node, ast.Call) and _name(node.func) in ("dict", "AttentionConfig") and not node.args:
+        pairs = [(k.arg, _value(k.value, names)) for k in node.keywords]
+        if all(arg is not None and value[0] for arg, value in pairs):
+            return True, {arg: value[1] for arg, value in pairs}
+        return False, None
+    if isinstance(node, ast.Attribute) and _name(node.value) in ("AttentionBackendEnum", "torch"):
+        return True, node.attr
+    try:
+        return True, ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False, None
+
+
+def _constants(nodes: list[ast.AST]) -> dict[str, Any]:
+    """Return the names that the file assigns exactly once, to a constant."""
+    values: dict[str, list[tuple[bool, Any]]] = {}
+    for node in nodes:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        for target in targets:
+            if isinstance(target, ast.Name) and isinstance(node, ast.Assign):
+                values.setdefault(target.id, []).append(_value(node.value, {}))
+        if isinstance(node, (ast.For, ast.AugAssign)) and isinstance(node.target, ast.Name):
+            values.setdefault(node.target.id, []).append((False, None))
+    return {name: found[0][1] for name, found in values.items() if len(found) == 1 and found[0][0]}
+
+
+def _environment(nodes: list[ast.AST]) -> dict[str, Word]:
+    """Return `os.environ["NAME"] = value` and `os.environ.setdefault("NAME", value)` of the file."""
+    found: dict[str, Word] = {}
+    for node in nodes:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
+            target = node.targets[0]
+            if _name(target.value) == "environ" and isinstance(target.slice, ast.Constant):
+                found[str(target.slice.value)] = _word(node.value, {})
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 2:
+            key = node.args[0]
+            default = node.func.attr == "setdefault" and _name(node.func.value) == "environ"
+            if default and isinstance(key, ast.Constant):
+                found[str(key.value)] = _word(node.args[1], {})
+    return found
+
+
+def _word(node: ast.expr, names: dict[str, Any]) -> Word:
+    known, value = _value(node, names)
+    usable = known and isinstance(value, (str, int, float))
+    return Word(str(value) if usable else ast.unparse(node)[:80], node.lineno, node.col_offset + 1, not usable)

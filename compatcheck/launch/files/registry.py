@@ -1,0 +1,18 @@
+"""The readers, in the order in which they are asked; the first that takes a file reads it."""
+
+from __future__ import annotations
+
+from compatcheck.launch.files.compose import Compose
+from compatcheck.launch.files.dockerfile import Dockerfile
+from compatcheck.launch.files.kubernetes import Kubernetes
+from compatcheck.launch.files.markdown import Markdown
+from compatcheck.launch.files.python_file import PythonFile
+from compatcheck.launch.files.reader import Reader
+from compatcheck.launch.files.shell_script import ShellScript
+
+READERS: list[Reader] = [Markdown(), PythonFile(), Dockerfile(), Compose(), Kubernetes(), ShellScript()]
+
+
+def reader_for(path: str, text: str) -> Reader | None:
+    """Return the reader of a file, or None where no reader takes it."""
+    return next((reader for reader in READERS if reader.takes(path, text)), None)

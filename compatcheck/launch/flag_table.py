@@ -1,0 +1,120 @@
+"""The options of `vllm serve` in each covered release, and the environment variables that each release reads.
+
+Generated from the released wheels by tools/generate_flags.py; this module only looks things up.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+from compatcheck.matrix.versions import parse, place
+
+SWITCHES = frozenset({"flag", "bool"})
+
+
+class Flag(msgspec.Struct, frozen=True, kw_only=True):
+    """One option in one release.
+
+    `kind` is flag (no value), bool (also --no-X), optional, list (one or more values), append, int, size, float, str,
+    choices, json or json-or-str.
+    """
+
+    option: str
+    kind: str
+    aliases: tuple[str, ...] = ()
+    choices: tuple[Any, ...] = ()
+    keys: tuple[str, ...] = ()
+    inverse: str | None = None
+    deprecated: bool = False
+
+
+class FlagTable:
+    """The options of one release, by every spelling its parser knows."""
+
+    def __init__(self, release: str, flags: dict[str, Flag]) -> None:
+        self.release = release
+        self.flags = flags
+        self.spellings: dict[str, tuple[Flag, bool]] = {}
+        """Option string -> its flag, and the value that a switch of this spelling sets."""
+        for option, flag in flags.items():
+            for name in (option, *flag.aliases):
+                self.spellings[name] = (flag, True)
+            if flag.kind == "bool":
+                self.spellings["--no-" + option.removeprefix("--")] = (flag, False)
+                if flag.inverse:
+                    self.spellings[flag.inverse] = (flag, False)
+        self.spellings.setdefault("--help", (Flag(option="--help", kind="flag"), True))
+        self.spellings.setdefault("-h", (Flag(option="--help", kind="flag"), True))
+
+    def matches(self, text: str) -> list[str]:
+        """Return the spellings that a word may mean: itself, or every one that it abbreviates."""
+        if text in self.spellings:
+            return [text]
+        if text.startswith("--"):
+            return [name for name in self.spellings if name.startswith(text)]
+        return [name for name in self.spellings if not name.startswith("--") and name.startswith(text)]
+
+
+@lru_cache(maxsize=2)
+def _data(name: str) -> dict[str, Any]:
+    text = (files("compatcheck.launch") / "data" / name).read_bytes()
+    data: dict[str, Any] = msgspec.json.decode(text)
+    return data
+
+
+def releases() -> tuple[str, ...]:
+    """Return the covered releases, oldest first."""
+    return tuple(_data("flags.json")["releases"])
+
+
+def release_for(version: str) -> str:
+    """Return the covered release that answers for a version."""
+    return place(version, releases())[0]
+
+
+@lru_cache(maxsize=32)
+def table(release: str) -> FlagTable:
+    """Return the options of a covered release."""
+    flags: dict[str, Flag] = {}
+    for option, entries in _data("flags.json")["flags"].items():
+        for entry in entries:
+            if _covers(entry.get("since"), entry.get("until"), release):
+                body = {key: value for key, value in entry.items() if key not in ("since", "until")}
+                flags[option] = msgspec.convert({"option": option, **body}, Flag)
+    return FlagTable(release, flags)
+
+
+def history(option: str) -> list[tuple[str | None, str | None]]:
+    """Return when an option was there: (since, until) pairs, None for "always"; empty if no covered release has it."""
+    spans: list[tuple[str | None, str | None]] = []
+    for entry in _data("flags.json")["flags"].get(option, ()):
+        since, until = entry.get("since"), entry.get("until")
+        if spans and spans[-1][1] == since:
+            spans[-1] = (spans[-1][0], until)
+        else:
+            spans.append((since, until))
+    return spans
+
+
+def variable_history(name: str) -> list[tuple[str | None, str | None]]:
+    """Return when an environment variable was read; empty if no covered release reads it."""
+    return [(since, until) for since, until in _data("environment.json")["variables"].get(name, ())]
+
+
+def reads_variable(name: str, release: str) -> bool:
+    """Return whether a release reads an environment variable."""
+    return any(_covers(since, until, release) for since, until in variable_history(name))
+
+
+def variable_names(release: str) -> list[str]:
+    """Return every environment variable that a release reads."""
+    return [name for name in _data("environment.json")["variables"] if reads_variable(name, release)]
+
+
+def _covers(since: str | None, until: str | None, release: str) -> bool:
+    at = parse(release)
+    return (since is None or parse(since) <= at) and (until is None or at < parse(until))

@@ -1,0 +1,116 @@
+"""A model configuration's attention layers, grouped by what a backend sees of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+NO_CACHE = frozenset(
+    {
+        "linear_attention",
+        "mamba",
+        "mamba2",
+        "conv",
+        "short_conv",
+        "recurrent",
+        "gdn",
+        "kda",
+        "mlp",
+        "moe",
+        "lightning_attention",
+        "state_space",
+    }
+)
+"""Kinds of layers that have no paged key-value cache: no attention backend is selected for them."""
+SLIDING = frozenset({"sliding_attention", "sliding_window", "swa", "local", "local_attention", "hybrid_sliding"})
+_PATTERN_LETTERS = {"*": "full_attention", "M": "mamba", "-": "mlp", "E": "moe"}
+
+
+def layer_kinds(text: Mapping[str, Any]) -> dict[str, int | None]:
+    """Return kind -> number of layers, in order of first appearance; None where the number is not stated.
+
+    `text` is the text configuration. Kinds are full_attention, sliding_attention, linear_attention, or what the
+    configuration calls them. Sources: `layer_types` of transformers, and the older fields of single families that
+    vLLM's model files read (vllm/config/model.py:ModelConfig.get_num_layers_by_block_type@0.33.0).
+    """
+    count = _int(text.get("num_hidden_layers"))
+    kinds = _listed(text, count)
+    if kinds is None:
+        kinds = _from_rules(text, count)
+    return kinds
+
+
+def _listed(text: Mapping[str, Any], count: int | None) -> dict[str, int | None] | None:
+    for name in ("layer_types", "layers_block_type"):
+        names = _list(text, name)
+        if names and all(isinstance(item, str) for item in names):
+            return _count([_canonical(item) for item in (names[:count] if count else names)])
+    pattern = text.get("hybrid_override_pattern")
+    if isinstance(pattern, str) and pattern:
+        return _count([_PATTERN_LETTERS.get(letter, letter) for letter in pattern if letter != "|"])
+    numbers = _list(text, "hybrid_layer_pattern")  # MiMo-V2: 1 is a sliding layer
+    if numbers:
+        return _count(["sliding_attention" if item == 1 else "full_attention" for item in numbers])
+    numbers = _list(text, "attn_type_list")  # MiniMax-Text-01: 0 is lightning attention
+    if numbers:
+        return _count(["full_attention" if item == 1 else "linear_attention" for item in numbers])
+    linear = text.get("linear_attn_config")  # Kimi-Linear and Kimi-K3
+    if isinstance(linear, Mapping) and _list(linear, "full_attn_layers"):
+        full = len(_list(linear, "full_attn_layers"))
+        other = len(_list(linear, "kda_layers")) or (count - full if count else None)
+        return {"linear_attention": other, "full_attention": full}
+    return None
+
+
+def _from_rules(text: Mapping[str, Any], count: int | None) -> dict[str, int | None]:
+    for name in ("attn_layer_indices", "full_attn_idxs"):
+        full = len(_list(text, name))
+        if full:
+            return {"linear_attention": count - full if count else None, "full_attention": full}
+    every = _int(text.get("full_attention_interval")) or _int(text.get("attn_layer_period"))
+    if every and count:
+        full = count // every
+        return {"linear_attention": count - full, "full_attention": full}
+    window = _window(text)
+    if window is None:
+        return {"full_attention": count}
+    pattern = text.get("sliding_window_pattern", text.get("_sliding_window_pattern"))
+    if text.get("model_type") in ("gemma2", "gpt_oss"):  # every second layer, starting with a sliding one
+        pattern = 2
+    if isinstance(pattern, str) and pattern:  # EXAONE: LLLG
+        letters = (pattern * (count // len(pattern) + 1))[:count] if count else pattern
+        return _count(["sliding_attention" if letter == "L" else "full_attention" for letter in letters])
+    step = _int(pattern)
+    if step and step > 1:
+        if not count:
+            return {"sliding_attention": None, "full_attention": None}
+        return {"sliding_attention": count - count // step, "full_attention": count // step}
+    return {"sliding_attention": count}
+
+
+def _window(text: Mapping[str, Any]) -> int | None:
+    if text.get("use_sliding_window") is False:
+        return None
+    return _int(text.get("sliding_window")) or None
+
+
+def _canonical(name: str) -> str:
+    if name == "attention":
+        return "full_attention"
+    return "sliding_attention" if name in SLIDING else name
+
+
+def _count(names: Sequence[str]) -> dict[str, int | None]:
+    counts: dict[str, int | None] = {}
+    for name in names:
+        counts[name] = (counts.get(name) or 0) + 1
+    return counts
+
+
+def _list(text: Mapping[str, Any], name: str) -> list[Any]:
+    value = text.get(name)
+    return value if isinstance(value, list) else []
+
+
+def _int(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,148 @@
+"""YAML of other people with the place of every value: anchors, merges and tags are theirs to use, bombs are not.
+
+Unlike the matrix reader this one accepts anchors, aliases, merge keys and unknown tags; every scalar stays the text
+that was written. A document that grows by its aliases beyond a limit is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+MAX_NODES = 200_000
+MAX_DEPTH = 100
+
+
+class YamlError(ValueError):
+    """A text that is not YAML, or YAML too large to look at; `line` and `column` say where (from 1)."""
+
+    def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+
+
+class Node(msgspec.Struct):
+    """A value with its place. `value` is text, a list of nodes, or a mapping of text to nodes.
+
+    `style` is how a scalar is written: '' plain, ' or ", | literal, > folded.
+    """
+
+    value: Any
+    line: int
+    column: int
+    style: str = ""
+    tag: str = ""
+
+    def get(self, *names: str) -> Node | None:
+        """Return the node under these keys, or None."""
+        node: Node | None = self
+        for name in names:
+            if node is None or not isinstance(node.value, dict):
+                return None
+            node = node.value.get(name)
+        return node
+
+    def items(self) -> list[Node]:
+        """Return the items of a list; a single scalar counts as a list of one."""
+        if isinstance(self.value, list):
+            return self.value
+        return [] if isinstance(self.value, dict) else [self]
+
+    def text(self) -> str | None:
+        """Return a scalar's text."""
+        return self.value if isinstance(self.value, str) else None
+
+    def walk(self) -> Iterator[Node]:
+        """Yield this node and every one below it."""
+        yield self
+        children = self.value.values() if isinstance(self.value, dict) else self.value
+        if isinstance(self.value, (dict, list)):
+            for child in children:
+                yield from child.walk()
+
+    def plain(self) -> Any:
+        """Return the values without places, scalars as YAML 1.1 reads them."""
+        if isinstance(self.value, dict):
+            return {key: node.plain() for key, node in self.value.items()}
+        if isinstance(self.value, list):
+            return [node.plain() for node in self.value]
+        return _scalar(self.value, self.tag)
+
+
+def _scalar(text: str, tag: str) -> Any:
+    kind = tag.removeprefix("tag:yaml.org,2002:")
+    try:
+        if kind == "bool":
+            return text.lower() in ("true", "yes", "on")
+        if kind == "int":
+            return int(text.replace("_", ""), 0 if text.lower().startswith(("0x", "0o", "0b")) else 10)
+        if kind == "float":
+            return float(text.replace("_", ""))
+    except ValueError:
+        return text
+    return None if kind == "null" else text
+
+
+def read_lenient(text: str, file: str) -> list[Node]:
+    """Return the documents of a YAML text. Raises `YamlError`."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    builder = _Builder()
+    try:
+        documents = [builder.build(root, 0) for root in yaml.compose_all(text, Loader=loader)]
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        raise YamlError(f"{file}: {error.problem or error.context}", line, column) from error
+    except (yaml.YAMLError, RecursionError) as error:
+        raise YamlError(f"{file}: not readable as YAML: {str(error).splitlines()[0]}") from error
+    return documents
+
+
+def script_place(node: Node, lines: list[str]) -> tuple[int, int, int]:
+    """Return where a scalar's text starts, and by how much its later lines are indented: (line, column, indent).
+
+    `lines` are the lines of the file. A folded or quoted text loses its own line breaks, so its places are those of
+    its first line.
+    """
+    if node.style not in ("|", ">"):
+        return node.line, node.column + (1 if node.style in ("'", '"') else 0), 0
+    for number in range(node.line, len(lines)):
+        if lines[number].strip():
+            indent = len(lines[number]) - len(lines[number].lstrip(" "))
+            return node.line + 1, indent + 1, indent
+    return node.line, node.column, 0
+
+
+class _Builder:
+    def __init__(self) -> None:
+        self.count = 0
+
+    def build(self, node: Any, depth: int) -> Node:
+        self.count += 1
+        line, column = node.start_mark.line + 1, node.start_mark.column + 1
+        if self.count > MAX_NODES:
+            raise YamlError(f"more than {MAX_NODES} values once its aliases are followed", line, column)
+        if depth > MAX_DEPTH:
+            raise YamlError(f"nested deeper than {MAX_DEPTH} levels, or an alias inside itself", line, column)
+        if node.id == "scalar":
+            return Node(node.value, line, column, node.style or "", node.tag)
+        if node.id == "sequence":
+            return Node([self.build(item, depth + 1) for item in node.value], line, column)
+        mapping: dict[str, Node] = {}
+        merged: dict[str, Node] = {}
+        for key, value in node.value:
+            if key.id != "scalar":
+                continue
+            built = self.build(value, depth + 1)
+            if key.tag == "tag:yaml.org,2002:merge" or key.value == "<<":
+                for source in built.items() if isinstance(built.value, list) else [built]:
+                    if isinstance(source.value, dict):
+                        merged = source.value | merged
+            else:
+                mapping[key.value] = built
+        return Node(merged | mapping, line, column)

@@ -1,0 +1,146 @@
+"""The worker process: imports the libraries, builds modules, runs cells. May be killed at any time.
+
+    python -m compatcheck.smoke.worker READ_FD WRITE_FD KERNELS
+
+KERNELS is `module:name` of the list of smoke kernels.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import time
+from typing import Any
+
+from compatcheck.smoke import protocol
+from compatcheck.smoke.build_watch import watch_builds
+from compatcheck.smoke.classify import out_of_memory, sticky
+from compatcheck.smoke.kernels.base import SmokeKernel, symbol
+from compatcheck.smoke.levels import reaches
+from compatcheck.smoke.scrub import scrub
+
+
+class Worker:
+    """Answers requests until told to exit or the pipe closes."""
+
+    def __init__(self, reader: int, writer: int, kernels: list[SmokeKernel]) -> None:
+        self._lines = os.fdopen(reader, "rb")
+        self._out = os.fdopen(writer, "wb", buffering=0)
+        self._kernels = {kernel.name: kernel for kernel in kernels}
+        self._built: list[str] = []
+
+    def say(self, message: protocol.Message) -> None:
+        """Write one line to the runner."""
+        self._out.write(protocol.encode(message))
+
+    def serve(self) -> None:
+        """Say ready, then answer."""
+        self.say(protocol.Message(event="ready", facts={"pid": os.getpid()}))
+        for line in self._lines:
+            request = protocol.decode_request(line)
+            if request.op == "exit":
+                return
+            try:
+                answer = self._answer(request)
+            except BaseException as error:
+                answer = self._failure(error)
+            self.say(answer)
+            if answer.poisoned:
+                return
+
+    def _answer(self, request: protocol.Request) -> protocol.Message:
+        if request.op == "describe":
+            from compatcheck.smoke.libraries import describe
+
+            return protocol.Message(event="done", facts=describe(request.device))
+        cell = request.cell
+        assert cell is not None
+        kernel = self._kernels[cell.driver]
+        self._built.clear()
+        self._stage("import")
+        started = time.perf_counter()
+        if cell.symbol:
+            symbol(cell.symbol)
+        timings = {"import": time.perf_counter() - started}
+        watch_builds(self._on_build)
+        if request.op == "compile":
+            self._stage("compile")
+            started = time.perf_counter()
+            kernel.build(request.module or "", cell)
+            return protocol.Message(event="done", timings={"compile": time.perf_counter() - started})
+        return self._run(kernel, request, timings)
+
+    def _run(self, kernel: SmokeKernel, request: protocol.Request, timings: dict[str, float]) -> protocol.Message:
+        cell, level = request.cell, request.level
+        assert cell is not None
+        if not reaches(level, "compile"):
+            return protocol.Message(event="done", outcome="passed", level="import", timings=timings)
+        if not reaches(level, "launch"):
+            self._stage("compile")
+            started = time.perf_counter()
+            for module in kernel.modules(cell):
+                kernel.build(module, cell)
+            timings["compile"] = time.perf_counter() - started
+            return protocol.Message(event="done", outcome="passed", level="compile", timings=timings)
+        self._stage("launch")
+        self._seed(cell.seed)
+        done = kernel.run(cell, level, request.device)
+        notes = {**done.notes, **({"built_while_running": list(self._built)} if self._built else {})}
+        return protocol.Message(
+            event="done",
+            outcome=done.outcome,
+            level=done.level,
+            errors=done.errors,
+            notes=notes,
+            timings={**timings, **done.timings},
+        )
+
+    def _failure(self, error: BaseException) -> protocol.Message:
+        text = str(error)
+        bases = tuple(base.__name__ for base in type(error).__mro__[1:] if base is not object)
+        fatal = sticky(text) or out_of_memory(type(error).__name__, text) or not isinstance(error, Exception)
+        return protocol.Message(
+            event="failed",
+            exception=type(error).__name__,
+            bases=bases,
+            text=scrub(text, 6000),
+            stage=self._at,
+            poisoned=fatal,
+            notes={"built_while_running": list(self._built)} if self._built else {},
+        )
+
+    _at = "import"
+
+    def _stage(self, name: str) -> None:
+        self._at = name
+        self.say(protocol.Message(event="stage", name=name))
+
+    @staticmethod
+    def _seed(seed: int) -> None:
+        torch = sys.modules.get("torch")
+        if torch is not None:
+            torch.manual_seed(1234 + seed)
+
+    def _on_build(self, name: str, seconds: float | None) -> None:
+        if seconds is not None:
+            self._built.append(name)
+        self.say(protocol.Message(event="build", name=name, seconds=seconds))
+
+
+def load_kernels(path: str) -> list[SmokeKernel]:
+    """Return the list that `module:name` names."""
+    module, _, name = path.partition(":")
+    found: Any = getattr(importlib.import_module(module), name)
+    return list(found)
+
+
+def main(arguments: list[str]) -> None:
+    """Serve on the two file descriptors given."""
+    reader, writer, kernels = int(arguments[0]), int(arguments[1]), arguments[2]
+    os.environ.setdefault("FLASHINFER_NO_DOWNLOAD", "1")
+    Worker(reader, writer, load_kernels(kernels)).serve()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

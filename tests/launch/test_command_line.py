@@ -1,0 +1,86 @@
+"""The forms in which people launch the engine."""
+
+from __future__ import annotations
+
+import pytest
+
+from compatcheck.launch import docker
+from compatcheck.launch.command_line import launches_in_script
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "vllm serve m --dtype half",
+        "/opt/venv/bin/vllm serve m --dtype half",
+        "python -m vllm.entrypoints.openai.api_server --model m --dtype half",
+        "python3.12 -u -m vllm.entrypoints.openai.api_server --model m --dtype half",
+        "CUDA_VISIBLE_DEVICES=0 VLLM_X=1 vllm serve m --dtype half",
+        "env A=1 vllm serve m --dtype half",
+        "nohup numactl --cpunodebind=0 vllm serve m --dtype half > log 2>&1 &",
+        "uv run --with vllm vllm serve m --dtype half",
+        "$ vllm serve m --dtype half",
+        "bash -lc 'source x && exec vllm serve m --dtype half'",
+        "docker run --gpus all -e A=1 -p 8000:8000 vllm/vllm-openai:v0.25.1 --model m --dtype half",
+        "sudo docker run --rm -it --entrypoint vllm custom/image serve m --dtype half",
+        "podman run --device nvidia.com/gpu=all vllm/vllm-openai m --dtype half",
+        "if true; then vllm serve m --dtype half; fi",
+    ],
+)
+def test_found(script: str) -> None:
+    (launch,) = launches_in_script(script)
+    assert [word.text for word in launch.words][-2:] == ["--dtype", "half"]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo vllm serve m",
+        "pip install vllm",
+        "curl http://vllm serve",
+        "vllm bench serve --model m",
+        "docker run ubuntu vllm",
+        "docker pull vllm/vllm-openai:v0.25.1",
+        "docker run --entrypoint bash vllm/vllm-openai:v0.25.1",
+        "vllm --help",
+        "# vllm serve m",
+    ],
+)
+def test_not_a_launch(script: str) -> None:
+    assert not launches_in_script(script)
+
+
+def test_exports_reach_later_launches_and_prefixes_only_theirs() -> None:
+    one, two = launches_in_script("export A=1\nB=2 vllm serve x\nunset A\nvllm serve y")
+    assert one.environment["A"].text == "1"
+    assert one.environment["B"].text == "2"
+    assert not two.environment
+
+
+def test_the_container_brings_environment_and_image() -> None:
+    script = "X=1 docker run -e VLLM_A=b -eVLLM_C=d --env VLLM_E vllm/vllm-openai:v0.31.0-cu129 m"
+    (launch,) = launches_in_script(script)
+    assert {name: word.text for name, word in launch.environment.items()} == {
+        "VLLM_A": "b",
+        "VLLM_C": "d",
+        "VLLM_E": "VLLM_E",
+    }
+    assert launch.environment["VLLM_E"].dynamic
+    assert launch.image is not None
+    assert docker.engine_version(launch.image.text) == "0.31.0"
+
+
+@pytest.mark.parametrize(
+    ("image", "version"),
+    [
+        ("vllm/vllm-openai:v0.25.1", "0.25.1"),
+        ("vllm/vllm-openai:v0.18.0-cu130", "0.18.0"),
+        ("public.ecr.example/q9t5s3a7/vllm-openai:v0.30.0", "0.30.0"),
+        ("vllm/vllm-openai:latest", None),
+        ("vllm/vllm-openai:qwen3_5", None),
+        ("vllm/vllm-openai", None),
+        ("nvcr.example/nvidia/vllm:25.10-py3", None),
+    ],
+)
+def test_engine_version_of_an_image(image: str, version: str | None) -> None:
+    assert docker.engine_version(image) == version

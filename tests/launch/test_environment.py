@@ -1,0 +1,57 @@
+"""Environment variables: read, ignored, and what to use instead."""
+
+from __future__ import annotations
+
+import pytest
+
+from compatcheck.launch.environment import read_environment
+from compatcheck.launch.flag_table import table
+from compatcheck.launch.model import Word
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "fix"),
+    [
+        ("VLLM_ATTENTION_BACKEND", "FLASHINFER", "--attention-backend FLASHINFER"),
+        ("VLLM_USE_TRTLLM_ATTENTION", "0", "--attention-config.use_trtllm_attention=false"),
+        ("VLLM_FLASH_ATTN_VERSION", "2", "--attention-config.flash_attn_version=2"),
+    ],
+)
+def test_a_variable_that_people_believe_in_is_a_finding(name: str, value: str, fix: str) -> None:
+    facts = read_environment({name: Word(value, 3, 7)}, table("0.33.0"))
+    (placed,) = facts.findings
+    assert placed.finding.code == "launch-variable-ignored"
+    assert placed.finding.effect == "degraded"
+    assert fix in (placed.finding.fix or "")
+    assert (placed.line, placed.column) == (3, 7)
+
+
+def test_what_is_removed_later_is_read_before() -> None:
+    variable = {"VLLM_USE_FLASHINFER_MOE_FP8": Word("1")}
+    assert not read_environment(variable, table("0.23.0")).findings
+    (placed,) = read_environment(variable, table("0.24.0")).findings
+    assert "before 0.24.0" in placed.finding.message
+    assert placed.finding.effect == "note"
+
+
+def test_what_changes_the_verdict() -> None:
+    facts = read_environment({"VLLM_BATCH_INVARIANT": Word("1"), "VLLM_MLA_DISABLE": Word("1")}, table("0.33.0"))
+    assert facts.fields == {"use_batch_invariant": True}
+    assert facts.mla_disabled
+    assert not read_environment({"VLLM_MLA_DISABLE": Word("0")}, table("0.33.0")).mla_disabled
+    assert not read_environment({"VLLM_BATCH_INVARIANT": Word("$X", dynamic=True)}, table("0.33.0")).fields
+
+
+def test_a_misspelt_variable_gets_the_nearest_name() -> None:
+    (placed,) = read_environment({"VLLM_MLA_DISABEL": Word("1")}, table("0.33.0")).findings
+    assert placed.finding.fix == "Did you mean VLLM_MLA_DISABLE?"
+
+
+def test_others_are_not_relevant() -> None:
+    facts = read_environment({"CUDA_VISIBLE_DEVICES": Word("0"), "VLLM_LOGGING_LEVEL": Word("DEBUG")}, table("0.33.0"))
+    assert [report.status for report in facts.reports] == ["not relevant", "not relevant"]
+
+
+def test_flashinfer_version_check() -> None:
+    facts = read_environment({"FLASHINFER_DISABLE_VERSION_CHECK": Word("1")}, table("0.33.0"))
+    assert facts.findings[0].finding.code == "launch-flashinfer-version-check-disabled"

@@ -1,0 +1,170 @@
+"""A launch's verdict: layer by layer, the worst leading, with what the launch itself gets wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compatcheck.launch.command_line import launches_in_script
+from compatcheck.launch.facts import read_launch
+from compatcheck.launch.judge import LaunchVerdict, judge_launch
+from compatcheck.matrix.load import LoadedMatrix
+from compatcheck.resolve.configuration import Configuration
+from compatcheck.resolve.merge import with_findings, worst
+from compatcheck.resolve.normalise import ConfigurationError, normalise
+
+REPORTS: list[dict[str, Any]] = json.loads((Path(__file__).parents[1] / "data" / "reports.json").read_text("utf-8"))
+
+
+def judge(loaded: LoadedMatrix, script: str, **given: Any) -> LaunchVerdict:
+    (launch,) = launches_in_script(script)
+    return judge_launch(loaded, read_launch(loaded.matrix, launch, Configuration(**given)))
+
+
+def codes(verdict: LaunchVerdict) -> set[str]:
+    return {finding.code for finding in verdict.lead.findings}
+
+
+def test_the_example_of_the_issue(loaded: LoadedMatrix) -> None:
+    script = "vllm serve deepseek-ai/DeepSeek-V3 --kv-cache-dtype nvfp4 --attention-backend FLASHINFER -tp 8"
+    verdict = judge(loaded, script, sm="10.0", engine_version="0.33.0")
+    assert verdict.lead.verdict == "unsupported"
+    assert {"nvfp4-kv-mla", "selector-mla"} <= codes(verdict)
+
+
+def test_a_hybrid_model_is_judged_by_its_kinds_and_the_worst_leads(loaded: LoadedMatrix) -> None:
+    verdict = judge(loaded, "vllm serve moonshotai/Kimi-K3 --kv-cache-dtype nvfp4", sm="10.0")
+    kinds = {layer.kind: (layer.count, layer.verdict) for layer in verdict.layers}
+    assert kinds["mla"][0] == 24
+    assert kinds["linear_attention"] == (69, None)
+    assert verdict.lead.verdict == "unsupported"
+    gemma = judge(
+        loaded, "vllm serve google/gemma-4-31B-it --attention-backend FLASHINFER", sm="9.0", engine_version="0.21.0"
+    )
+    assert {layer.kind for layer in gemma.layers} == {"sliding_attention", "full_attention"}
+    assert gemma.facts.head_size == 512
+    assert gemma.lead.verdict == "unsupported"
+
+
+def test_skipped_layers_keep_the_model_dtype(loaded: LoadedMatrix) -> None:
+    script = "vllm serve openai/gpt-oss-120b --kv-cache-dtype fp8 --kv-cache-dtype-skip-layers sliding_window"
+    verdict = judge(loaded, script, sm="9.0")
+    dtypes = {layer.kind: layer.facts.kv_cache_dtype for layer in verdict.layers if layer.facts is not None}
+    assert dtypes == {"sliding_attention": "auto", "full_attention": "fp8"}
+
+
+def test_the_image_says_the_release_and_options_win(loaded: LoadedMatrix) -> None:
+    script = "docker run vllm/vllm-openai:v0.25.1 Qwen/Qwen3-8B --kv-cache-dtype nvfp4"
+    assert judge(loaded, script, sm="12.0").facts.engine_version == "0.25.1"
+    assert judge(loaded, script, sm="12.0", engine_version="0.33.0").facts.engine_version == "0.33.0"
+    assert judge(loaded, script, sm="12.0", kv_cache_dtype="fp8").facts.kv_cache_dtype == "fp8"
+
+
+@pytest.mark.parametrize(
+    ("option", "release", "code", "fix"),
+    [
+        ("--calculate-kv-scales", "0.33.0", "launch-option-removed", "before 0.28.0"),
+        ("--log-level DEBUG", "0.25.1", "launch-option-later", "0.31.0"),
+        ("--atention-backend FLASHINFER", "0.33.0", "launch-unknown-option", "--attention-backend"),
+        ("--task embed", "0.33.0", "launch-unknown-option", "--runner pooling"),
+        ("--kv-cache-d fp8", "0.33.0", "launch-ambiguous", "in full"),
+        ("--dtype bfloat1", "0.33.0", "launch-bad-choice", "bfloat16"),
+        ("--attention-backend FLASHINFR", "0.33.0", "launch-unusable-backend", None),
+        ("--kv-cache-dtype fp9", "0.33.0", "launch-unusable-kv-cache-dtype", None),
+        ("-ac.backnd FLASHINFER", "0.33.0", "launch-config-key", "backend"),
+        ("--attention-backend FLASH_ATTN -ac.backend=FLASHINFER", "0.33.0", "launch-backend-twice", None),
+    ],
+)
+def test_what_the_launch_gets_wrong(
+    option: str, release: str, code: str, fix: str | None, loaded: LoadedMatrix
+) -> None:
+    verdict = judge(loaded, f"vllm serve Qwen/Qwen3-8B {option}", sm="9.0", engine_version=release)
+    found = next(f for f in verdict.lead.findings if f.code == code)
+    assert found.effect == "unsupported"
+    assert verdict.lead.verdict == "unsupported"
+    assert fix is None or fix in (found.fix or "")
+
+
+def test_an_option_is_only_a_note_where_the_release_is_assumed(loaded: LoadedMatrix) -> None:
+    verdict = judge(loaded, "vllm serve Qwen/Qwen3-8B --calculate-kv-scales", sm="9.0")
+    assert next(f for f in verdict.lead.findings if f.code == "launch-option-removed").effect == "note"
+    assert verdict.lead.verdict == "supported"
+
+
+def test_facts_of_the_user_that_cannot_be_judged_are_the_users(loaded: LoadedMatrix) -> None:
+    with pytest.raises(ConfigurationError):
+        judge(loaded, "vllm serve Qwen/Qwen3-8B", sm="9.7")
+
+
+def test_a_model_without_attention(loaded: LoadedMatrix) -> None:
+    from compatcheck.launch.judge import judge_launch as judge_facts
+    from compatcheck.launch.model import LaunchFacts, Layer
+
+    facts = LaunchFacts(configuration=Configuration(sm="9.0"), release="0.33.0", layers=(Layer(kind="mamba", count=4),))
+    verdict = judge_facts(loaded, facts)
+    assert verdict.lead.verdict == "supported"
+    assert codes(verdict) == {"launch-no-attention-layers"}
+
+
+def test_merging_and_the_worst(loaded: LoadedMatrix) -> None:
+    good = loaded.resolver.judge(normalise(loaded.matrix, Configuration(sm="9.0", head_size=128)))
+    assert good.verdict == "supported"
+    bad = judge(loaded, "vllm serve m --foo", sm="9.0", engine_version="0.33.0", head_size=128).lead
+    assert worst([good, bad]) is bad
+    merged = with_findings(good, [f for f in bad.findings if f.code == "launch-unknown-option"])
+    assert (merged.verdict, merged.fails_at) == ("unsupported", "config")
+    assert with_findings(good, []) is good
+
+
+COMMANDS = {"kv_cache_dtype": "--kv-cache-dtype", "backend": "--attention-backend", "block_size": "--block-size"}
+IN_SCOPE = [
+    report
+    for report in REPORTS
+    if report["in_scope"]
+    and not report["configuration"].get("linear")
+    and COMMANDS.keys() & report["configuration"].keys()
+]
+
+
+@pytest.mark.parametrize("report", IN_SCOPE, ids=lambda report: str(report["id"]))
+def test_reports_as_commands(report: dict[str, Any], loaded: LoadedMatrix) -> None:
+    """A report's flags as a command give the verdict that its fields give."""
+    configuration = dict(report["configuration"])
+    words = ["vllm", "serve", "org/model-of-the-report"]
+    for field, option in COMMANDS.items():
+        if field in configuration:
+            words += [option, str(configuration.pop(field))]
+    verdict = judge(loaded, " ".join(words), **configuration)
+    problems = [f for f in verdict.lead.findings if f.code.startswith("launch-") and f.effect == "unsupported"]
+    kv = report["configuration"].get("kv_cache_dtype")
+    if problems and all(f.code == "launch-bad-choice" for f in problems):
+        assert kv not in ("auto", "fp8")  # the release's parser itself refuses a dtype that it does not know
+        assert report["expected"] == "unsupported"
+        return
+    assert not problems
+    assert verdict.lead.verdict == report["expected"]
+    assert codes(verdict) >= set(report.get("must_mention", ()))
+
+
+WRITTEN: dict[str, str] = json.loads((Path(__file__).parents[1] / "data" / "report-commands.json").read_text("utf-8"))
+"""The options that reports give, in their own words."""
+DECIDED = ("kv_cache_dtype", "backend", "block_size", "weight_quantization")
+
+
+@pytest.mark.parametrize("id_", WRITTEN)
+def test_options_that_reports_give(id_: str, loaded: LoadedMatrix) -> None:
+    """What the options say is taken from them; only what they leave open comes from the report's fields."""
+    report = next(report for report in REPORTS if report["id"] == id_)
+    (launch,) = launches_in_script(f"vllm serve org/model-of-the-report {WRITTEN[id_]}")
+    said = read_launch(loaded.matrix, launch).configuration
+    rest = {n: v for n, v in report["configuration"].items() if n not in DECIDED or getattr(said, n) is None}
+    facts = read_launch(loaded.matrix, launch, Configuration(**rest))
+    for name in DECIDED:
+        if name in report["configuration"] and getattr(said, name) is not None:
+            assert getattr(said, name) == report["configuration"][name]
+    verdict = judge_launch(loaded, facts)
+    assert verdict.lead.verdict == report["expected"]
+    assert codes(verdict) >= set(report.get("must_mention", ()))

@@ -1,0 +1,112 @@
+"""What scan reports, where, and what silences it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compatcheck.launch.directives import read_directives
+from compatcheck.launch.scan import FileScan, ScanOptions, scan_text
+from compatcheck.matrix.load import LoadedMatrix
+from compatcheck.resolve.configuration import Configuration
+
+BAD = "vllm serve Qwen/Qwen3-8B --kv-cache-dtype nvfp4 --attention-backend FLASH_ATTN\n"
+GOOD = "vllm serve Qwen/Qwen3-8B --kv-cache-dtype fp8\n"
+
+
+@pytest.fixture(autouse=True)
+def no_model_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HOME", "/nonexistent")
+    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+
+
+def scan(loaded: LoadedMatrix, text: str, file: str = "run.sh", strict: bool = False, **given: Any) -> FileScan:
+    return scan_text(loaded, file, text, ScanOptions(given=Configuration(**given), strict=strict), None)
+
+
+def test_a_finding_stands_at_its_option(loaded: LoadedMatrix) -> None:
+    found = scan(loaded, "#!/bin/sh\n" + BAD, sm="9.0").diagnostics
+    assert [(d.code, d.line, d.column, d.level) for d in found] == [("selector-kv-cache-dtype", 2, 26, "error")]
+    assert not scan(loaded, GOOD, sm="9.0").diagnostics
+
+
+def test_without_a_gpu_only_what_works_nowhere_is_an_error(loaded: LoadedMatrix) -> None:
+    nowhere = scan(loaded, BAD)
+    assert [d.code for d in nowhere.diagnostics] == ["selector-kv-cache-dtype"]
+    assert nowhere.launches[0].sm is None
+    assert nowhere.launches[0].works_on == ()
+    somewhere = scan(loaded, "vllm serve Qwen/Qwen3-8B --kv-cache-dtype nvfp4\n")
+    assert not somewhere.diagnostics
+    assert 0 < len(somewhere.launches[0].works_on) < len(loaded.matrix.sms)
+
+
+def test_facts_from_a_comment_the_image_and_a_node_selector(loaded: LoadedMatrix) -> None:
+    comment = scan(loaded, "# compatcheck: sm=12.0 vllm=0.25.1\nvllm serve Qwen/Qwen3-8B --kv-cache-dtype nvfp4\n")
+    assert (comment.launches[0].sm, comment.launches[0].engine_version) == ("12.0", "0.25.1")
+    assert [d.code for d in comment.diagnostics] == ["no-valid-backend"]
+    manifest = (
+        "spec:\n  nodeSelector: {nvidia.com/gpu.product: NVIDIA-H200}\n  containers:\n"
+        "  - image: vllm/vllm-openai:v0.25.1\n    args: [--model, Qwen/Qwen3-8B, --kv-cache-dtype, nvfp4]\n"
+    )
+    pod = scan(loaded, manifest, "pod.yaml")
+    assert (pod.launches[0].sm, pod.launches[0].engine_version) == ("9.0", "0.25.1")
+    given = scan(loaded, manifest, "pod.yaml", sm="10.0", engine_version="0.33.0").launches[0]
+    assert (given.sm, given.engine_version) == ("10.0", "0.33.0")
+
+
+def test_a_gpu_that_nobody_knows_is_no_gpu(loaded: LoadedMatrix) -> None:
+    manifest = (
+        "spec:\n  nodeSelector: {nvidia.com/gpu.product: WARP-9}\n  containers:\n"
+        "  - image: vllm/vllm-openai:v0.25.1\n    args: [--model, Qwen/Qwen3-8B]\n"
+    )
+    assert scan(loaded, manifest, "pod.yaml").launches[0].sm is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# compatcheck: ignore[selector-kv-cache-dtype] we patched it\n" + BAD,
+        BAD.rstrip() + "  # compatcheck: ignore[selector-kv-cache-dtype, other-code] we patched it\n",
+    ],
+)
+def test_suppressions(text: str, loaded: LoadedMatrix) -> None:
+    found = scan(loaded, text, sm="9.0").diagnostics
+    assert [d.code for d in found] == (["unused-suppression"] if "other-code" in text else [])
+
+
+def test_unused_and_unexplained_suppressions(loaded: LoadedMatrix) -> None:
+    found = scan(loaded, "# compatcheck: ignore[nvfp4-kv-mla]\n" + GOOD, sm="9.0").diagnostics
+    assert [(d.code, d.line) for d in found] == [("suppression-without-reason", 1), ("unused-suppression", 1)]
+
+
+def test_comments_that_are_not_understood(loaded: LoadedMatrix) -> None:
+    found = scan(loaded, "# compatcheck: gpus=8\n# compatcheck: please\n" + GOOD, sm="9.0").diagnostics
+    assert [(d.code, d.line) for d in found] == [("directive-not-understood", 1), ("directive-not-understood", 2)]
+
+
+def test_directives_in_html_comments() -> None:
+    directives = read_directives("<!-- compatcheck: sm=9.0 -->\n<!-- compatcheck: ignore[a] b -->\n```\n")
+    assert directives.facts_at(3) == {"sm": "9.0"}
+    assert directives.suppressions[0].reason == "b"
+    assert directives.suppressions[0].target == 3
+
+
+def test_unknown_verdicts_are_reported_when_asked(loaded: LoadedMatrix) -> None:
+    text = "vllm serve some/model --attention-backend FLASHINFER --kv-cache-dtype nvfp4\n"
+    assert not scan(loaded, text, sm="10.0", engine_version="0.33.0").diagnostics
+    found = scan(loaded, text, sm="10.0", engine_version="0.33.0", strict=True).diagnostics
+    assert [d.code for d in found] == ["unknown"]
+
+
+def test_files_without_launches(loaded: LoadedMatrix) -> None:
+    assert scan(loaded, "echo nothing\n") == FileScan()
+    assert scan(loaded, "vllm", "notes.txt") == FileScan()
+    broken = scan(loaded, "services:\n  vllm: [\n", "compose.yaml")
+    assert broken.unreadable is not None
+    assert broken.unreadable.line == 3
+
+
+def test_the_issue_of_an_ignored_variable(loaded: LoadedMatrix) -> None:
+    found = scan(loaded, "export VLLM_ATTENTION_BACKEND=FLASHINFER\n" + GOOD, sm="9.0").diagnostics
+    assert [(d.code, d.line, d.level) for d in found] == [("launch-variable-ignored", 1, "warning")]

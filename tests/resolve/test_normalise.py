@@ -1,0 +1,226 @@
+"""Spellings, defaults with their ground, versions that are not releases, and everything that cannot be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from compatcheck.matrix.load import LoadedMatrix
+from compatcheck.resolve.configuration import DEFAULTS, FIELDS, Configuration
+from compatcheck.resolve.normalise import ConfigurationError, Normalised, Normaliser, nearest, normalise
+
+
+def facts(loaded: LoadedMatrix, **fields: Any) -> Configuration:
+    return normalise(loaded.matrix, Configuration(**fields)).facts
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["9.0", "90", "sm_90", "sm90", "SM90a", "compute_90", 90, 9.0, " 9.0 ", "H200", "h100", "NVIDIA H200 NVL", "GH200"],
+)
+def test_spellings_of_one_sm(loaded: LoadedMatrix, written: Any) -> None:
+    assert facts(loaded, sm=written).sm == "9.0"
+
+
+@pytest.mark.parametrize(
+    ("name", "sm"),
+    [
+        ("RTX 5090", "12.0"),
+        ("NVIDIA GeForce RTX 5090 D", "12.0"),
+        ("rtx5090", "12.0"),
+        ("NVIDIA A100-SXM4-80GB", "8.0"),
+        ("A10G", "8.6"),
+        ("L40S", "8.9"),
+        ("B200", "10.0"),
+        ("GB300", "10.3"),
+        ("DGX Spark", "12.1"),
+        ("Jetson AGX Thor", "11.0"),
+        ("H20-3e", "9.0"),
+    ],
+)
+def test_gpu_names(loaded: LoadedMatrix, name: str, sm: str) -> None:
+    assert facts(loaded, sm=name).sm == sm
+
+
+@pytest.mark.parametrize(
+    "written", ["", "9", "sm_9", "H201", "A1000", "99.9", "MI300X", "GPU", "9.0.0", "\uff19.\uff10", 7, 1e9]
+)
+def test_what_is_no_gpu(loaded: LoadedMatrix, written: Any) -> None:
+    with pytest.raises(ConfigurationError, match="is neither a compute capability nor a GPU of the matrix"):
+        facts(loaded, sm=written)
+
+
+@pytest.mark.parametrize(
+    ("field", "written", "read"),
+    [
+        ("backend", "flashinfer", "FLASHINFER"),
+        ("engine", "vLLM", "vllm"),
+        ("dtype", "torch.bfloat16", "bfloat16"),
+        ("dtype", "half", "float16"),
+        ("dtype", "BF16", "bfloat16"),
+        ("dtype", "auto", "bfloat16"),
+        ("kv_cache_dtype", "torch.float8_e4m3fn", None),
+        ("kv_cache_dtype", "FP8", "fp8"),
+        ("kv_cache_dtype", "bf16", "bfloat16"),
+        ("kv_cache_dtype", "half", "float16"),
+        ("kv_cache_dtype", "fp8_e4m3fn", "fp8_e4m3"),
+        ("attn_type", "ENCODER_ONLY", "encoder_only"),
+        ("engine_version", "v0.33.0", "0.33.0"),
+        ("flashinfer_version", "0.7.2.post1+cu130", "0.7.2.post1"),
+        ("torch_version", "2.14.0+cu130", "2.14.0"),
+        ("cuda_version", "13.0", "13.0"),
+        ("sliding_window", 0, None),
+        ("sliding_window", False, None),
+        ("sliding_window", True, True),
+    ],
+)
+def test_spellings(loaded: LoadedMatrix, field: str, written: Any, read: Any) -> None:
+    if field == "kv_cache_dtype" and read is None:
+        with pytest.raises(ConfigurationError, match="no release of vLLM knows 'float8_e4m3fn'"):
+            facts(loaded, **{field: written})
+        return
+    assert getattr(facts(loaded, **{field: written}), field) == read
+
+
+@pytest.mark.parametrize(
+    ("version", "release", "said"),
+    [
+        ("0.33.0", "0.33.0", None),
+        ("0.33.0+cu129", "0.33.0", None),
+        ("0.33", "0.33.0", None),
+        ("0.33.0rc1", "0.33.0", "is a pre-release of 0.33.0"),
+        ("0.33.1", "0.33.0", "is newer than 0.33.0, the newest release in the matrix"),
+        ("0.33.1rc1.dev5+gabc123", "0.33.0", "is newer than 0.33.0"),
+        ("1.0", "0.33.0", "is newer than 0.33.0"),
+        ("0.26.1", "0.26.0", "is not a release in the matrix; 0.26.0 is the one before it"),
+        ("0.1.0", "0.18.1", "is older than 0.18.1, the oldest release in the matrix"),
+    ],
+)
+def test_versions_that_are_not_releases(loaded: LoadedMatrix, version: str, release: str, said: str | None) -> None:
+    normal = normalise(loaded.matrix, Configuration(engine_version=version))
+    assert normal.release == release
+    if said is None:
+        assert normal.answered_as is None
+    else:
+        assert normal.answered_as is not None
+        assert normal.answered_as.startswith(f"answered as vLLM {release}: ")
+        assert said in normal.answered_as
+
+
+def test_what_is_assumed_has_a_ground(loaded: LoadedMatrix) -> None:
+    normal = normalise(loaded.matrix, Configuration())
+    told = {assumption.field: assumption for assumption in normal.assumed}
+    pins = loaded.matrix.engines["vllm"].releases["0.33.0"]
+    assert told["flashinfer_version"].value == pins.flashinfer
+    assert told["flashinfer_version"].ground == "what vLLM 0.33.0 requires"
+    assert told["engine_version"].ground == "the newest release in the matrix"
+    assert {*DEFAULTS, "engine_version", "flashinfer_version", "torch_version", "cuda_version"} == told.keys()
+    for field in FIELDS:
+        assert (getattr(normal.facts, field) is None) is (field not in told)
+
+
+def test_what_is_given_is_not_assumed(loaded: LoadedMatrix) -> None:
+    given = {field: value for field, (value, _) in DEFAULTS.items()}
+    normal = normalise(loaded.matrix, Configuration(**given))
+    assert given.keys().isdisjoint({assumption.field for assumption in normal.assumed})
+
+
+def test_a_latent_rank_makes_it_mla(loaded: LoadedMatrix) -> None:
+    read = facts(loaded, kv_lora_rank=512, qk_rope_head_dim=64)
+    assert (read.use_mla, read.head_size) == (True, 576)
+    read = facts(loaded, kv_lora_rank=512, qk_rope_head_dim=0)
+    assert (read.use_mla, read.head_size) == (True, 512)
+    read = facts(loaded, kv_lora_rank=512, qk_rope_head_dim=64, head_size=512)
+    assert read.head_size == 512
+    read = facts(loaded, use_mla=False, kv_lora_rank=512, qk_rope_head_dim=64)  # VLLM_MLA_DISABLE
+    assert (read.use_mla, read.head_size) == (False, None)
+
+
+def test_every_problem_at_once(loaded: LoadedMatrix) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        facts(
+            loaded,
+            sm="1.0",
+            engine_version="x",
+            torch_version="",
+            dtype="int8",
+            attn_type="q",
+            backend="FLASH",
+            kv_cache_dtype="fp3",
+            head_size=0,
+            block_size=-16,
+            qk_nope_head_dim=-1,
+            sliding_window=-1,
+        )
+    assert sorted(field for field, _ in caught.value.problems) == [
+        "attn_type",
+        "backend",
+        "block_size",
+        "dtype",
+        "engine_version",
+        "head_size",
+        "kv_cache_dtype",
+        "qk_nope_head_dim",
+        "sliding_window",
+        "sm",
+        "torch_version",
+    ]
+
+
+def test_an_engine_that_the_matrix_lacks(loaded: LoadedMatrix) -> None:
+    with pytest.raises(ConfigurationError, match="engine: 'sglang' is not in the matrix; it has: vllm"):
+        facts(loaded, engine="sglang")
+
+
+def test_nearest() -> None:
+    assert nearest("head_sise", ["head_size", "block_size"]) == " Did you mean head_size?"
+    assert nearest("zzz", ["head_size"]) == ""
+
+
+def answer(read: Callable[[Configuration], Normalised], given: Configuration) -> Normalised | list[tuple[str, str]]:
+    """Return what a reader makes of a configuration, or what it says is wrong with it."""
+    try:
+        return read(given)
+    except ConfigurationError as error:
+        return error.problems
+
+
+VALUES: dict[str, list[Any]] = {
+    "sm": ["9.0", "H200", 90, 9.0, 9, "nope"],
+    "engine_version": ["0.33.0", "0.26.0", "0.26.1.dev1", "x"],
+    "flashinfer_version": ["0.6.14", "0.6.14+cu130"],
+    "backend": ["FLASHINFER", "flashinfer", "FLASHMLA"],
+    "kv_cache_dtype": ["auto", "FP8", "nvfp4", "fp9"],
+    "dtype": ["auto", "bf16", "float16"],
+    "head_size": [128, 0, 576, 2**40],
+    "block_size": [16, 0, -1],
+    "num_qo_heads": [8, 0],
+    "kv_lora_rank": [512, 0],
+    "qk_rope_head_dim": [64, 0, -1],
+    "use_mla": [True, False],
+    "sliding_window": [True, False, 0, 4096, -1],
+    "attn_type": ["decoder", "DECODER", "x"],
+    "index_topk": [2048, 0],
+}
+ROWS = st.lists(
+    st.fixed_dictionaries({}, optional={field: st.sampled_from(values) for field, values in VALUES.items()}),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(rows=ROWS, defaults=st.sampled_from([{}, {"sm": "8.0", "head_size": 64}, {"sliding_window": 128}]))
+def test_many_are_read_as_each_alone(
+    loaded: LoadedMatrix, rows: list[dict[str, Any]], defaults: dict[str, Any]
+) -> None:
+    """The batch reader keeps what repeats; no line may change what a later one means."""
+    many = Normaliser(loaded.matrix, Configuration(**defaults))
+    for row in rows:
+        alone = Configuration(**defaults | row)
+        assert answer(many, Configuration(**row)) == answer(partial(normalise, loaded.matrix), alone)

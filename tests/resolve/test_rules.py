@@ -1,0 +1,127 @@
+"""Rules outside the selector: version ranges with nightlies, what a start never reaches, what a fork brings out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compatcheck.matrix.load import LoadedMatrix, load
+from compatcheck.resolve.configuration import Configuration
+from compatcheck.resolve.normalise import normalise
+from compatcheck.resolve.rules import compile_rules, group_rules
+
+from .conftest import Small, codes, judge
+
+NVFP4: dict[str, Any] = {
+    "engine_version": "0.33.0",
+    "sm": "8.9",
+    "backend": "FLASHINFER",
+    "kv_cache_dtype": "nvfp4",
+    "head_size": 128,
+}
+
+
+@pytest.mark.parametrize(
+    ("version", "verdict", "code"),
+    [
+        ("0.6.13", "unsupported", "fi-slot-mapping-helpers"),
+        ("0.6.14", "unsupported", "fi-slot-mapping-helpers-0-6-14"),
+        ("0.6.14+cu130", "unsupported", "fi-slot-mapping-helpers-0-6-14"),
+        ("0.6.14.dev20260601", "unknown", "fi-slot-mapping-helpers-nightly"),
+        ("0.6.15.dev1", "supported", None),
+        ("0.6.15", "supported", None),
+    ],
+)
+def test_the_helpers_by_version(loaded: LoadedMatrix, version: str, verdict: str, code: str | None) -> None:
+    answer = judge(loaded, **NVFP4, flashinfer_version=version)
+    assert answer.verdict == verdict
+    found = [c for c in codes(answer) if c.startswith("fi-slot-mapping")]
+    assert found == ([code] if code else [])
+    if verdict == "unknown":
+        assert answer.missing == ("slot_mapping_helpers",)
+
+
+@pytest.mark.parametrize(("helpers", "verdict"), [(True, "supported"), (False, "unsupported")])
+@pytest.mark.parametrize("version", ["0.6.14.dev20260601", "0.6.15", "0.7.2.post1"])
+def test_a_probed_host_knows_better_than_a_version(
+    loaded: LoadedMatrix, version: str, helpers: bool, verdict: str
+) -> None:
+    answer = judge(loaded, **NVFP4, flashinfer_version=version, slot_mapping_helpers=helpers)
+    assert answer.verdict == verdict
+
+
+def test_nvfp4_and_mla_by_release(loaded: LoadedMatrix) -> None:
+    """Issue 2, part 3: message and reach by version; what ends in _ds_mla exists, and is exempt, since 0.30."""
+    mla: dict[str, Any] = {"sm": "10.0", "use_mla": True, "head_size": 576}
+    found = {}
+    for release in ("0.20.2", "0.21.0", "0.27.1", "0.28.0", "0.30.0", "0.33.0"):
+        for kv in ("nvfp4", "nvfp4_4over6", "nvfp4_ds_mla"):
+            answer = judge(loaded, engine_version=release, kv_cache_dtype=kv, **mla)
+            rules = [f for f in answer.findings if f.code.startswith("nvfp4-kv-mla") and f.effect == "unsupported"]
+            if rules:
+                assert (rules[0].bites, rules[0].exception) == ("config", "ValueError")
+                found[release, kv] = rules[0].code
+    assert found == {
+        ("0.21.0", "nvfp4"): "nvfp4-kv-mla-exact",
+        ("0.27.1", "nvfp4"): "nvfp4-kv-mla-exact",
+        ("0.28.0", "nvfp4"): "nvfp4-kv-mla-prefix",
+        ("0.28.0", "nvfp4_4over6"): "nvfp4-kv-mla-prefix",
+        ("0.28.0", "nvfp4_ds_mla"): "nvfp4-kv-mla-prefix",
+        ("0.30.0", "nvfp4"): "nvfp4-kv-mla",
+        ("0.30.0", "nvfp4_4over6"): "nvfp4-kv-mla",
+        ("0.33.0", "nvfp4"): "nvfp4-kv-mla",
+        ("0.33.0", "nvfp4_4over6"): "nvfp4-kv-mla",
+    }
+
+
+def test_what_the_selector_stops_never_reaches_later_gates(loaded: LoadedMatrix) -> None:
+    answer = judge(loaded, **NVFP4 | {"head_size": 80}, use_dcp=True)
+    assert "vllm-nvfp4-slot-mapping-dcp" not in codes(answer)
+    assert "vllm-nvfp4-slot-mapping-dcp" in codes(judge(loaded, **NVFP4, use_dcp=True))
+
+
+def test_a_missing_version_makes_a_rule_unknown(small: Small) -> None:
+    loaded = small()
+    engine = loaded.resolver.engine("vllm", "0.2.0")
+    rule = next(p for p in compile_rules(loaded.matrix, engine.compiler) if p.code == "helpers-missing")
+    nvfp4 = Configuration(kv_cache_dtype="nvfp4")
+    assert (rule.holds(nvfp4), rule.missing(nvfp4)) == (None, {"flashinfer_version"})
+    assert rule.holds(Configuration(kv_cache_dtype="fp8")) is False
+    assert rule.holds(Configuration(flashinfer_version="0.6.15")) is False
+    assert rule.missing(Configuration(flashinfer_version="0.6.14")) == {"kv_cache_dtype"}
+    assert rule.holds(Configuration(kv_cache_dtype="nvfp4", flashinfer_version="0.6.14")) is True
+
+
+def test_groups_answer_as_their_rules(loaded: LoadedMatrix) -> None:
+    engine = loaded.resolver.engine("vllm", "0.33.0")
+    programs = compile_rules(loaded.matrix, engine.compiler)
+    groups = group_rules(programs)
+    for fields in (NVFP4, NVFP4 | {"sm": "12.1", "use_dcp": True}, {"kv_cache_dtype": "fp8_e5m2"}, {}):
+        facts = normalise(loaded.matrix, Configuration(**fields)).facts
+        together = {p.code: holds for group in groups for p, holds in group.answers(facts)}
+        alone = {p.code: p.holds(facts) for p in programs}
+        assert together == {code: holds for code, holds in alone.items() if holds is not False}
+
+
+PATCHED = """\
+engines:
+  vllm:
+    backends:
+      FLASHINFER:
+        changes:
+          - since: "0.26.0"
+            kv_cache_dtypes: [{values: [auto, nvfp4]}]
+"""
+
+
+def test_a_fork_that_patched_the_gate(loaded: LoadedMatrix, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The advisory on forks comes out where an overlay opens the gate that hides it."""
+    monkeypatch.setenv("COMPATCHECK_CACHE_DIR", str(tmp_path))
+    (tmp_path / "fork.yaml").write_text(PATCHED, encoding="utf-8")
+    fork = load(None, (tmp_path / "fork.yaml",))
+    asked = NVFP4 | {"engine_version": "0.26.0", "flashinfer_version": "0.7.2"}
+    assert "vllm-nvfp4-patched-gate" not in codes(judge(loaded, **asked))
+    answer = judge(fork, **asked)
+    assert answer.engine_accepts is True
+    assert "vllm-nvfp4-patched-gate" in codes(answer)

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pytest
+
+from compatcheck.smoke.classify import classify
+from compatcheck.smoke.outcome import Expectation
+from compatcheck.smoke.scrub import scrub
+
+SUPPORTED = Expectation(kind="supported")
+CASES = [
+    ("RuntimeError", "Artifact not found locally: abc", "unavailable", "artifact"),
+    ("AssertionError", "Failed to get checksums.txt from fmha", "unavailable", "artifact"),
+    ("ConnectionError", "HTTPSConnectionPool: Max retries exceeded", "unavailable", "network"),
+    ("ModuleNotFoundError", "No module named 'cudnn'", "unavailable", "package"),
+    ("RuntimeError", "CuTe DSL is not available.", "unavailable", "package"),
+    ("SymbolMissingError", "flashinfer has no f", "unavailable", "symbol"),
+    (
+        "RuntimeError",
+        "Ninja build failed.\nx.cu:1: fatal error: foo/bar.h: No such file or directory",
+        "unavailable",
+        "header",
+    ),
+    (
+        "RuntimeError",
+        "ninja: error: 'x.cu', needed by 'x.o', missing and no known rule to make it",
+        "unavailable",
+        "source",
+    ),
+    ("RuntimeError", "Ninja build failed. Ninja output: error: static assertion failed", "compile-error", None),
+    ("RuntimeError", "CUDA error: an illegal memory access was encountered", "crashed", None),
+    ("OutOfMemoryError", "CUDA out of memory. Tried to allocate 2 GiB", "crashed", None),
+    ("MemoryError", "", "crashed", None),
+    ("ValueError", "Invalid page_size: 8", "refused", None),
+    ("BackendSupportedError", "f does not support compute capability 90", "refused", None),
+    ("RuntimeError", "Unsupported architecture", "refused", None),
+]
+
+
+@pytest.mark.parametrize(("exception", "text", "outcome", "missing"), CASES)
+def test_outcomes(exception: str, text: str, outcome: str, missing: str | None) -> None:
+    assert classify(exception, (), text, SUPPORTED)[:2] == (outcome, missing)
+
+
+def test_declared_words_come_first() -> None:
+    expected = Expectation(kind="refused", exception="RuntimeError", match="not installed on SM")
+    assert classify("RuntimeError", (), "this is not installed on SM 9", expected)[0] == "refused"
+    assert classify("RuntimeError", (), "this is not installed on SM 9", SUPPORTED)[0] == "unavailable"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("open /home/jo/x/kernel.cu failed", "open <path>/kernel.cu failed"),
+        ("open /home/jo/secret failed", "open <path> failed"),
+        ("get https://host.example.com/x?token=1 now", "get <url> now"),
+        ("at 10.1.2.3:8080", "at <host>"),
+        ("on node7.internal", "on <host>"),
+        ("ptr 0x7f00aabbccdd", "ptr <address>"),
+        ("head_dim 16/32 and/or 3.5", "head_dim 16/32 and/or 3.5"),
+        ("Supported: float16/bfloat16", "Supported: float16/bfloat16"),
+    ],
+)
+def test_texts_lose_what_identifies_a_machine(text: str, kept: str) -> None:
+    assert scrub(text) == kept
+
+
+def test_long_texts_keep_both_ends() -> None:
+    text = scrub("start " + "x" * 5000 + " end")
+    assert text.startswith("start")
+    assert text.endswith("end")
+    assert len(text) <= 1200

@@ -1,0 +1,87 @@
+"""`pytest --compatcheck` in a pytest of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.smoke.conftest import FAKES, ROOT
+
+CONFTEST = """
+from compatcheck.host import model
+model.Host.sms = lambda self: ()
+from tests.smoke.broken.fine import Refusing, Wrong
+"""
+
+MATRIX = """
+schema: 1
+sms: {"9.0": {family: 9.x, arch: Hopper, gpus: [H200]}}
+kv_cache_dtypes: {}
+libraries: {torch: {title: t, releases: []}}
+engines: {}
+kernels:
+  fake.fine: {title: a, library: torch, symbol: "json:loads", phase: decode, sms: ["9.0"], features: [cpu]}
+  fake.wrong: {title: b, library: torch, symbol: "json:loads", phase: decode, sms: ["9.0"], features: [cpu]}
+  fake.refusing: {title: c, library: torch, symbol: "json:nothing", phase: decode, sms: ["9.0"], features: [cpu]}
+rules:
+  known-wrong:
+    title: wrong
+    refuser: advisory
+    bites: silent
+    effect: degraded
+    when: {}
+    why: w
+    fix: f
+    sources: [{ref: x}]
+    kernels: [%s]
+"""
+
+
+def run(tmp_path: Path, *arguments: str, wrong: str = "fake.wrong") -> tuple[int, str]:
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "m.yaml").write_text(MATRIX % wrong)
+    command = [sys.executable, "-m", "pytest", "-p", "compatcheck.smoke.pytest_plugin", "-p", "no:cacheprovider", "-rA"]
+    command += ["--compatcheck-kernels", FAKES, "--compatcheck-matrix", str(tmp_path / "m.yaml"), *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=_environ(), check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def _environ() -> dict[str, str]:
+    import os
+
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def test_cells_are_items_with_their_ids(tmp_path: Path) -> None:
+    code, out = run(tmp_path, "--compatcheck")
+    assert code == 0, out
+    assert "PASSED compatcheck::fake.fine/cpu/ragged" in out
+    assert "XFAIL compatcheck::fake.wrong/cpu/ragged - known-wrong" in out
+    assert "SKIPPED" in out, "a missing symbol that the matrix does not know of is no failure"
+
+
+def test_an_undeclared_failure_fails(tmp_path: Path) -> None:
+    code, out = run(tmp_path, "--compatcheck", wrong="fake.refusing")
+    assert code == 1, out
+    assert "the matrix says supported, the GPU says wrong" in out
+    assert "Traceback" not in out
+
+
+def test_cells_can_be_selected(tmp_path: Path) -> None:
+    code, out = run(tmp_path, "--compatcheck", "--compatcheck-only", "*fine*", "--collect-only", "-q")
+    assert code == 0, out
+    assert out.splitlines()[0] == "compatcheck::fake.fine/cpu/ragged"
+    assert "wrong" not in out
+
+
+def test_without_the_option_nothing_is_collected(tmp_path: Path) -> None:
+    code, _ = run(tmp_path)
+    assert code == pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+def test_the_plugin_imports_no_torch() -> None:
+    code = "import sys, compatcheck.smoke.pytest_plugin; sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

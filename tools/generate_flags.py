@@ -1,0 +1,263 @@
+"""Write compatcheck/launch/data/flags.json and environment.json from unpacked vLLM wheels.
+
+    python tools/generate_flags.py 0.32.0=WHEEL_FOLDER 0.33.0=WHEEL_FOLDER ... --out compatcheck/launch/data
+
+Each WHEEL_FOLDER holds the `vllm` package of one release (`pip download --no-deps vllm==X`, then unzip; only the .py
+files are read). Nothing is imported or run: argument definitions are read from the syntax tree, the way vLLM's own
+`get_kwargs` derives them from the annotations of its configuration classes. For `vllm serve` that is: the calls of
+`add_argument` in `EngineArgs.add_cli_args` and `AsyncEngineArgs.add_cli_args` (engine/arg_utils.py), the fields of
+`FrontendArgs` and `BaseFrontendArgs`, and the calls in `make_arg_parser` (entrypoints/**/cli_args.py).
+
+An option whose definition cannot be understood stops the run: a silent gap would be reported to users as an unknown
+option. Environment variables are those that any module asks for: the keys of `environment_variables` in envs.py that
+are used somewhere, and names read through `os.environ` or `os.getenv`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from wheel_types import Spec, Wheel, assigned, name_of, spec_of
+from wheel_variables import variables_of
+
+
+class NotUnderstoodError(Exception):
+    """An argument definition of a shape that this script does not know."""
+
+
+# ------------------------------------------------------------------------------------ argument calls
+
+
+class Calls:
+    """The `add_argument` calls of one function."""
+
+    def __init__(self, wheel: Wheel, function: ast.FunctionDef) -> None:
+        self.wheel = wheel
+        self.function = function
+        self.configs: dict[str, str] = {}  # model_kwargs -> ModelConfig
+        self.locals: dict[str, tuple[str, str]] = {}  # moe_backend_kwargs -> (KernelConfig, moe_backend)
+        self.flags: dict[str, Spec] = {}
+
+    def read(self) -> dict[str, Spec]:
+        """Return option -> how it is declared."""
+        for node in ast.walk(self.function):
+            if isinstance(node, ast.stmt):
+                self._assignment(node)
+        for node in ast.walk(self.function):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument":
+                self._call(node)
+        return self.flags
+
+    def _assignment(self, node: ast.stmt) -> None:
+        name, value = assigned(node)
+        if name is None or value is None:
+            return
+        if isinstance(value, ast.Call) and name_of(value.func) == "get_kwargs":
+            self.configs[name] = str(name_of(value.args[0]))
+        found = self._subscript(value)
+        if found:
+            self.locals[name] = found
+
+    def _subscript(self, node: ast.expr) -> tuple[str, str] | None:
+        """Return (class, field) of `model_kwargs["dtype"]`, however it is wrapped."""
+        for part in ast.walk(node):
+            if not (isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Constant)):
+                continue
+            if isinstance(part.value, ast.Name) and part.value.id in self.configs:
+                return self.configs[part.value.id], str(part.slice.value)
+            if isinstance(part.value, ast.Call) and name_of(part.value.func) == "get_kwargs":
+                return str(name_of(part.value.args[0])), str(part.slice.value)
+        return None
+
+    def _call(self, call: ast.Call) -> None:
+        options = [arg.value for arg in call.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+        if not options or not options[0].startswith("-"):
+            return  # a positional, such as model_tag
+        spec: Spec = {}
+        given: dict[str, ast.expr] = {}
+        for keyword in call.keywords:
+            if keyword.arg is not None:
+                given[keyword.arg] = keyword.value
+                continue
+            source = self._subscript(keyword.value) or self.locals.get(name_of(keyword.value) or "")
+            if source is None:
+                raise NotUnderstoodError(f"{options}: {ast.unparse(keyword.value)}")
+            class_name, field_name = source
+            spec |= spec_of(self.wheel, field_name, self.wheel.fields(class_name)[field_name])
+            if isinstance(keyword.value, ast.Dict):
+                given |= {
+                    str(k.value): v
+                    for k, v in zip(keyword.value.keys, keyword.value.values, strict=True)
+                    if isinstance(k, ast.Constant)
+                }
+        spec |= _explicit(given)
+        if "kind" not in spec:
+            spec["kind"] = "str"
+        longest = next((o for o in options if o.startswith("--")), options[0])
+        help_text = ast.unparse(given["help"]) if "help" in given else ""
+        if "DEPRECAT" in help_text.upper() or "deprecated" in given:
+            spec["deprecated"] = True
+        if "dest" in given:
+            spec["dest"] = ast.literal_eval(given["dest"])
+        aliases = [option for option in options if option != longest]
+        if aliases:
+            spec["aliases"] = aliases
+        self.flags[longest] = spec
+
+
+def _explicit(given: dict[str, ast.expr]) -> Spec:
+    spec: Spec = {}
+    action = ast.unparse(given["action"]) if "action" in given else ""
+    if "store_true" in action or "store_false" in action:
+        return {"kind": "flag"}
+    if "BooleanOptionalAction" in action:
+        return {"kind": "bool"}
+    if "append" in action:
+        return {"kind": "append"}
+    if "type" in given:
+        text = ast.unparse(given["type"])
+        known = {"int": "int", "float": "float", "str": "str", "json.loads": "json"}
+        spec["kind"] = known.get(text, "json" if "json.loads" in text else "str")
+    if "choices" in given:
+        try:
+            values = ast.literal_eval(given["choices"])
+            spec |= {"kind": "choices", "choices": list(values)}
+        except ValueError:
+            spec["kind"] = "str"
+    if "nargs" in given:
+        nargs = ast.literal_eval(given["nargs"])
+        if nargs in ("+", "*"):
+            spec["kind"] = "list"
+        elif nargs == "?":
+            spec["kind"] = "optional"
+    return spec
+
+
+def frontend_flags(wheel: Wheel, file: Path) -> dict[str, Spec]:
+    """Return the options made from the fields of FrontendArgs."""
+    flags = {
+        "--" + name.replace("_", "-"): spec_of(wheel, name, annotation)
+        for name, annotation in wheel.fields("FrontendArgs").items()
+    }
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.Delete):
+            text = ast.unparse(node)
+            found = re.search(r"frontend_kwargs\['(\w+)'\]\['nargs'\]", text)
+            if found:
+                option = "--" + found[1].replace("_", "-")
+                flags[option] = {"kind": "str"}
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if not isinstance(node, ast.Assign):
+            continue
+        found = re.match(r"frontend_kwargs\['(\w+)'\]\['(action|type)'\] = (.*)", ast.unparse(node))
+        if not found:
+            continue
+        option = "--" + found[1].replace("_", "-")
+        if found[3] == "'append'":
+            flags[option] = {"kind": "append"}
+        elif found[3] == "json.loads":
+            flags[option] = {"kind": "json"}
+    return flags
+
+
+def flags_of(root: Path) -> dict[str, Spec]:
+    """Return every option of `vllm serve` in one release."""
+    wheel = Wheel.read(root)
+    arg_utils = ast.parse((root / "engine" / "arg_utils.py").read_text("utf-8"))
+    flags: dict[str, Spec] = {}
+    for node in arg_utils.body:
+        if isinstance(node, ast.ClassDef) and node.name in ("EngineArgs", "AsyncEngineArgs"):
+            for item in node.body:
+                if isinstance(item, ast.FunctionDef) and item.name == "add_cli_args":
+                    flags |= Calls(wheel, item).read()
+    files = [
+        file
+        for file in sorted((root / "entrypoints").rglob("cli_args.py"))
+        if "class FrontendArgs" in file.read_text("utf-8")
+    ]
+    if len(files) != 1:
+        raise NotUnderstoodError(f"{root}: FrontendArgs is in {len(files)} files")
+    flags |= frontend_flags(wheel, files[0])
+    for item in ast.parse(files[0].read_text("utf-8")).body:
+        if isinstance(item, ast.FunctionDef) and item.name == "make_arg_parser":
+            flags |= Calls(wheel, item).read()
+    inverse = "class EnableDisableAction" in (root / "utils" / "argparse_utils.py").read_text("utf-8")
+    for option, spec in flags.items():
+        class_name = spec.pop("class", None)
+        if class_name is not None and option in ("--attention-config", "--kv-transfer-config", "--compilation-config"):
+            spec["keys"] = [name for name in wheel.fields(class_name) if not name.startswith("_")]
+        if inverse and spec["kind"] == "bool":
+            for prefix, other in (("--enable-", "--disable-"), ("--disable-", "--enable-")):
+                if option.startswith(prefix):
+                    spec["inverse"] = other + option.removeprefix(prefix)
+    return flags
+
+
+# --------------------------------------------------------------------------------------------- output
+
+
+def spans(per_release: dict[str, dict[str, Spec]]) -> dict[str, list[Spec]]:
+    """Return option -> its declarations, each with the release it came with and the first release without it."""
+    releases = list(per_release)
+    result: dict[str, list[Spec]] = {}
+    for option in sorted({option for flags in per_release.values() for option in flags}):
+        entries: list[Spec] = []
+        open_: Spec | None = None
+        for release in releases:
+            spec = per_release[release].get(option)
+            body = None if open_ is None else {k: v for k, v in open_.items() if k not in ("since", "until")}
+            if open_ is not None and spec != body:
+                open_["until"] = release
+                open_ = None
+            if spec is not None and open_ is None:
+                open_ = {"since": release, **spec}
+                entries.append(open_)
+        for entry in entries:
+            if entry["since"] == releases[0]:
+                del entry["since"]
+        result[option] = entries
+    return result
+
+
+def main(arguments: list[str]) -> int:
+    """Run. Returns the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("wheels", nargs="+", metavar="RELEASE=FOLDER", help="oldest first")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the two files")
+    options = parser.parse_args(arguments)
+    flags: dict[str, dict[str, Spec]] = {}
+    variables: dict[str, dict[str, Spec]] = {}
+    for pair in options.wheels:
+        release, _, folder = pair.partition("=")
+        root = Path(folder) / "vllm"
+        flags[release] = flags_of(root)
+        variables[release] = {name: {} for name in variables_of(root)}
+        sys.stderr.write(f"{release}: {len(flags[release])} options, {len(variables[release])} variables\n")
+    sources = ["engine/arg_utils.py", "entrypoints/**/cli_args.py", "config/*.py", "utils/argparse_utils.py"]
+    _write(options.out / "flags.json", {"sources": sources, "releases": list(flags), "flags": spans(flags)})
+    flat = {name: [[e.get("since"), e.get("until")] for e in entries] for name, entries in spans(variables).items()}
+    document = {"sources": ["envs.py and every use of it"], "releases": list(variables), "variables": flat}
+    _write(options.out / "environment.json", document)
+    return 0
+
+
+def _write(path: Path, document: dict[str, Any]) -> None:
+    body = document.pop(list(document)[-1])
+    head = json.dumps({"schema": 1, **document})[:-1]
+    key = "flags" if "flags" in path.name else "variables"
+    lines = ",\n".join(
+        f"{json.dumps(name)}: {json.dumps(entry, separators=(',', ':'))}" for name, entry in body.items()
+    )
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(f'{head},\n"{key}": {{\n{lines}\n}}}}\n', "utf-8")
+    temporary.replace(path)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
