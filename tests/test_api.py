@@ -12,6 +12,8 @@ import compatcheck
 from compatcheck.matrix.errors import MatrixError
 from compatcheck.resolve.normalise import ConfigurationError
 
+from .matrix.samples import SMALL
+
 REFUSED: dict[str, Any] = {
     "sm": "12.0",
     "engine_version": "0.25.1",
@@ -110,11 +112,14 @@ def test_errors_cross_processes() -> None:
     assert pickle.loads(pickle.dumps(wrong.value)).problems == wrong.value.problems
 
 
-def test_matrix_and_overlays(tmp_path: Path) -> None:
+def test_matrix_and_overlays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMPATCHECK_CACHE_DIR", str(tmp_path / "cache"))
     overlay = tmp_path / "site.yaml"
-    overlay.write_text('rules:\n  nvfp4-kv-mla:\n    fix: "Ask us."\n', encoding="utf-8")
-    asked: dict[str, Any] = {"sm": "9.0", "kv_cache_dtype": "nvfp4", "use_mla": True, "head_size": 576}
-    finding = next(f for f in compatcheck.check(overlays=(overlay,), **asked).findings if f.code == "nvfp4-kv-mla")
+    overlay.write_text('rules:\n  helpers-missing:\n    fix: "Ask us."\n', encoding="utf-8")
+    (tmp_path / "m.yaml").write_text(SMALL, encoding="utf-8")
+    asked: dict[str, Any] = {"sm": "9.0", "kv_cache_dtype": "nvfp4", "head_size": 128, "flashinfer_version": "0.6.14"}
+    verdict = compatcheck.check(matrix=tmp_path / "m.yaml", overlays=(str(overlay),), **asked)
+    finding = next(f for f in verdict.findings if f.code == "helpers-missing")
     assert (finding.fix, finding.line) == ("Ask us.", f"{overlay}:2")
     with pytest.raises(MatrixError, match="cannot be read"):
         compatcheck.check(matrix=tmp_path / "none.yaml", sm="9.0")

@@ -16,7 +16,10 @@ _NAME = re.compile(r"(VLLM|FLASHINFER|FLASH)_[A-Z0-9_]+")
 
 
 def variables_of(root: Path) -> list[str]:
-    """Return the environment variables that a release asks for: declared in envs.py and used, or read directly."""
+    """Return the environment variables that a release asks for: declared in envs.py and used, or read directly.
+
+    A name that stands as a text anywhere counts as used: better one too many than a false "this release ignores it".
+    """
     envs = (root / "envs.py").read_text("utf-8")
     declared = _declared(envs)
     used = _inside(envs, declared)

@@ -103,7 +103,7 @@ def check(
 
 
 def _known_gpus(loaded: LoadedMatrix, configurations: list[Configuration]) -> list[Configuration]:
-    """Leave out a host's GPUs of which the matrix has nothing, saying so. Leaves with exit code 3 where none is left."""
+    """Leave out a host's GPUs of which the matrix has nothing, saying so. Ends with exit code 3 where none is left."""
     known = [c for c in configurations if c.sm in loaded.matrix.sms]
     for configuration in configurations:
         if configuration.sm not in loaded.matrix.sms:

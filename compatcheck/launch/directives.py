@@ -12,7 +12,7 @@ import msgspec
 
 from compatcheck.resolve.configuration import FIELDS
 
-_COMMENT = re.compile(r"(?:#|//|<!--)\s*compatcheck:\s*(?P<body>.*?)\s*(?:-->)?\s*$")
+_COMMENT = re.compile(r"(?:#|//|<!--)\s*compatcheck:\s+(?P<body>.*?)\s*(?:-->)?\s*$")
 _IGNORE = re.compile(r"ignore\[(?P<codes>[^\]]*)\]\s*(?P<reason>.*)$")
 _PAIR = re.compile(r"(?P<name>[A-Za-z_]+)=(?P<value>\"[^\"]*\"|'[^']*'|\S+)")
 ALIASES = {"vllm": "engine_version", "gpu": "sm", "flashinfer": "flashinfer_version", "torch": "torch_version"}
@@ -70,13 +70,14 @@ class Directives(msgspec.Struct):
         return False
 
 
-def read_directives(text: str) -> Directives:
-    """Return the directives of a file."""
+def read_directives(text: str, *, python: bool = False) -> Directives:
+    """Return the directives of a file. In Python only comments count, not what stands in strings."""
     directives = Directives()
     lines = text.splitlines()
+    comments = _python_comments(text) if python else None
     for number, line in enumerate(lines, start=1):
         match = _COMMENT.search(line)
-        if match is None:
+        if match is None or (comments is not None and (number, match.start()) not in comments):
             continue
         column = match.start() + 1
         ignore = _IGNORE.match(match["body"])
@@ -90,6 +91,18 @@ def read_directives(text: str) -> Directives:
             continue
         _stated(directives, match["body"], number, column)
     return directives
+
+
+def _python_comments(text: str) -> set[tuple[int, int]] | None:
+    """Return (line, column from 0) of every comment; None where the text is not Python."""
+    import io
+    import tokenize
+
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    except (tokenize.TokenError, SyntaxError, ValueError):
+        return None
+    return {token.start for token in tokens if token.type == tokenize.COMMENT}
 
 
 def _stated(directives: Directives, body: str, number: int, column: int) -> None:

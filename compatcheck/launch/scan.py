@@ -75,7 +75,7 @@ def scan_text(loaded: LoadedMatrix, file: str, text: str, options: ScanOptions, 
             code="unreadable", level="error", message=str(error), file=file, line=error.line, column=error.column
         )
         return FileScan(unreadable=place)
-    directives = read_directives(text)
+    directives = read_directives(text, python=reader.name == "python")
     launches: list[ScannedLaunch] = []
     diagnostics: list[Diagnostic] = []
     for launch in found:

@@ -112,11 +112,11 @@ def _spell(matrix: Matrix, values: dict[str, Any], problems: list[tuple[str, str
         if sm in matrix.sms:
             values["sm"] = sm
         else:
+            known = ", ".join(matrix.sms)
             problems.append(
                 (
                     "sm",
-                    f"{written!r} is neither a compute capability nor a GPU of the matrix; "
-                    f"it knows {', '.join(matrix.sms)}",
+                    f"{written!r} is neither a compute capability nor a GPU of the matrix; it knows {known}",
                 )
             )
     for field in VERSION_FIELDS & values.keys():

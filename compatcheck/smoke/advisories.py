@@ -18,7 +18,7 @@ _AXES = ("flashinfer_version", "torch_version", "cuda_version")
 
 
 class _Facts:
-    """A kernel cell seen as a configuration. What a cell cannot say is unknown, and an advisory about it does not hold."""
+    """A kernel cell seen as a configuration. What it cannot say is unknown, and such an advisory does not hold."""
 
     def __init__(self, kernel: str, cell: KernelCell, feature: str | None, engine: str) -> None:
         self.engine = engine

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ..matrix.samples import SMALL
 from .conftest import PLACE, Cli
 
 
@@ -84,7 +85,8 @@ def test_limit(cli: Cli) -> None:
 
 
 def test_an_overlay_s_rule(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "o.yaml").write_text("rules:\n  nvfp4-kv-mla:\n    fix: Ask the site team.\n", encoding="utf-8")
-    done = cli("explain", "nvfp4-kv-mla", "--overlay", "o.yaml")
+    (tmp_path / "m.yaml").write_text(SMALL, encoding="utf-8")
+    (tmp_path / "o.yaml").write_text("rules:\n  helpers-missing:\n    fix: Ask the site team.\n", encoding="utf-8")
+    done = cli("explain", "helpers-missing", "--matrix", "m.yaml", "--overlay", "o.yaml")
     assert "  fix: Ask the site team.\n" in done.stdout
     assert "  matrix: o.yaml:2\n" in done.stdout

@@ -12,7 +12,7 @@ import pytest
 from ..matrix.samples import SMALL
 from .conftest import PLACE, Cli
 
-CHECK = ("check", "--no-host", "--sm", "9.0", "--head-size", "128", "--format", "jsonl")
+CHECK = ("check", "--matrix", "m.yaml", "--no-host", "--sm", "9.0", "--head-size", "128", "--format", "jsonl")
 
 
 def test_json(cli: Cli) -> None:
@@ -41,6 +41,7 @@ def kept(folder: Path) -> list[Path]:
 
 
 def test_a_corrupt_cache_is_made_anew(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text(SMALL, encoding="utf-8")
     cache = tmp_path / "own"
     first = cli(*CHECK, COMPATCHECK_CACHE_DIR=str(cache))
     (file,) = kept(cache)
@@ -55,6 +56,7 @@ def test_a_corrupt_cache_is_made_anew(cli: Cli, tmp_path: Path) -> None:
 
 def test_a_cache_that_cannot_be_written(cli: Cli, tmp_path: Path) -> None:
     """Read-only, in a place where a file stands, and without a home: the answer is the same."""
+    (tmp_path / "m.yaml").write_text(SMALL, encoding="utf-8")
     (tmp_path / "file").write_text("", encoding="utf-8")
     places = [str(tmp_path / "file"), "/proc/none"]
     if os.geteuid() != 0:

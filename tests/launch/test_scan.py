@@ -92,6 +92,13 @@ def test_directives_in_html_comments() -> None:
     assert directives.suppressions[0].target == 3
 
 
+def test_what_only_looks_like_a_directive() -> None:
+    regions = read_directives("<!-- compatcheck:begin a -->\n<!-- compatcheck:end -->\n")
+    assert [regions.bad, regions.stated, regions.suppressions] == [[], [], []]
+    text = 's = """\n# compatcheck: ignore[a] b\n"""\nx = 1  # compatcheck: ignore[c] d\n'
+    assert [s.codes for s in read_directives(text, python=True).suppressions] == [("c",)]
+
+
 def test_unknown_verdicts_are_reported_when_asked(loaded: LoadedMatrix) -> None:
     text = "vllm serve some/model --attention-backend FLASHINFER --kv-cache-dtype nvfp4\n"
     assert not scan(loaded, text, sm="10.0", engine_version="0.33.0").diagnostics

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from compatcheck.matrix.load import LoadedMatrix
@@ -17,11 +19,12 @@ def test_every_cell(loaded: LoadedMatrix, sm: str, mla: bool) -> None:
     table = support(loaded, Configuration(sm=sm, engine_version="0.33.0"), mla=mla)
     engine = loaded.resolver.engine("vllm", "0.33.0")
     assert [row.kv_cache_dtype for row in table.rows] == engine.kv_cache_dtypes
-    dimensions = MLA_DIMENSIONS if mla else {"head_size": 128}
+    dimensions: dict[str, Any] = MLA_DIMENSIONS if mla else {"head_size": 128}
     for row in table.rows:
-        for name, said in {None: row.verdict, **row.backends}.items():
+        asked_of: list[tuple[str | None, str]] = [(None, row.verdict), *row.backends.items()]
+        for name, said in asked_of:
             sparse = name is not None and engine.program(name).facts["sparse"]
-            more = {"use_sparse": True, "index_topk": 2048} if sparse else {}
+            more: dict[str, Any] = {"use_sparse": True, "index_topk": 2048} if sparse else {}
             asked = Configuration(
                 sm=sm, engine_version="0.33.0", kv_cache_dtype=row.kv_cache_dtype, backend=name, **dimensions, **more
             )

@@ -58,13 +58,14 @@ def test_supports(small: Small) -> None:
 
 def test_refusals(small: Small) -> None:
     kernel = program(small(), "flashinfer.fa2.prefill")
-    for changes, code in (
+    cases: list[tuple[dict[str, Any], str | None]] = [
         ({"q_dtype": "fp8_e4m3", "flashinfer_version": "0.6.14"}, "fa2-fp8-query"),
         ({"q_dtype": "fp8_e4m3", "flashinfer_version": "0.6.15"}, None),
         ({"q_dtype": "fp8_e4m3"}, None),
         ({"q_dtype": "float16", "flashinfer_version": "0.6.14"}, None),
         ({"flashinfer_version": "0.6.14"}, None),
-    ):
+    ]
+    for changes, code in cases:
         refusal = kernel.refusal(KernelCell(sm="9.0", **changes))
         assert (refusal.code if refusal else None) == code
 

@@ -214,7 +214,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(rows=ROWS, defaults=st.sampled_from([{}, {"sm": "8.0", "head_size": 64}, {"sliding_window": 128}]))
 def test_many_are_read_as_each_alone(
     loaded: LoadedMatrix, rows: list[dict[str, Any]], defaults: dict[str, Any]

@@ -77,7 +77,7 @@ def complete(draw: st.DrawFn) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(full=complete(), left_out=st.sets(st.sampled_from(MISSABLE), min_size=1))
 def test_filling_in_a_missing_fact_never_turns_an_answer_round(
     loaded: LoadedMatrix, full: dict[str, Any], left_out: set[str]
@@ -97,7 +97,7 @@ def test_filling_in_a_missing_fact_never_turns_an_answer_round(
         assert set(part.missing) <= left_out | {"slot_mapping_helpers"}
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(full=complete())
 def test_every_answer_is_whole(loaded: LoadedMatrix, full: dict[str, Any]) -> None:
     answer = judge(loaded, **full)

@@ -1,0 +1,103 @@
+"""The generator over two tiny wheels: what it reads from a syntax tree, and how releases become spans."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPT = Path(__file__).parents[2] / "tools" / "generate_flags.py"
+CONFIG = """
+from typing import Literal
+Mode = Literal["a", "b"]
+class InnerConfig:
+    key: int = 1
+class ModelConfig:
+    mode: Mode = "a"
+    names: list[str] | None = None
+    eager: bool = False
+    size: int | None = None
+    inner: InnerConfig | None = None
+    free: Mode | str = "a"
+"""
+ARGS = """
+class EngineArgs:
+    @staticmethod
+    def add_cli_args(parser):
+        model_kwargs = get_kwargs(ModelConfig)
+        group.add_argument("--mode", "-m", **model_kwargs["mode"])
+        group.add_argument("--names", **model_kwargs["names"])
+        group.add_argument("--eager", **model_kwargs["eager"])
+        group.add_argument("--size", **{**model_kwargs["size"], "default": None})
+        group.add_argument("--inner", **model_kwargs["inner"])
+        group.add_argument("--free", **model_kwargs["free"])
+class AsyncEngineArgs(EngineArgs):
+    @staticmethod
+    def add_cli_args(parser):
+        parser.add_argument("--log", action="store_true")
+"""
+FRONT = """
+class FrontendArgs:
+    host: str | None = None
+def make_arg_parser(parser):
+    parser.add_argument("model_tag", nargs="?")
+    parser.add_argument("--count", type=int)
+"""
+ENVS = 'import os\nenvironment_variables = {"VLLM_USED": lambda: 1, "VLLM_DEAD": lambda: 2}\n'
+
+
+def wheel(folder: Path, arguments: str) -> Path:
+    for name, text in {
+        "config/model.py": CONFIG,
+        "engine/arg_utils.py": arguments,
+        "entrypoints/openai/cli_args.py": FRONT,
+        "utils/argparse_utils.py": "",
+        "envs.py": ENVS,
+        "worker.py": 'import os\nx = envs.VLLM_USED\ny = os.getenv("VLLM_DIRECT")\nos.environ["VLLM_SET"] = "1"\n',
+    }.items():
+        path = folder / "vllm" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    return folder
+
+
+def run(tmp_path: Path, newer: str) -> subprocess.CompletedProcess[str]:
+    out = tmp_path / "out"
+    out.mkdir()
+    pairs = [f"0.1.0={wheel(tmp_path / 'one', ARGS)}", f"0.2.0={wheel(tmp_path / 'two', newer)}"]
+    return subprocess.run([sys.executable, str(SCRIPT), *pairs, "--out", str(out)], capture_output=True, text=True)
+
+
+def test_kinds_and_spans(tmp_path: Path) -> None:
+    newer = ARGS.replace('        group.add_argument("--names", **model_kwargs["names"])\n', "")
+    done = run(tmp_path, newer.replace('"--mode", "-m"', '"--mode"'))
+    assert done.returncode == 0, done.stderr
+    flags = json.loads((tmp_path / "out" / "flags.json").read_text("utf-8"))["flags"]
+    assert flags["--mode"] == [
+        {"kind": "choices", "choices": ["a", "b"], "aliases": ["-m"], "until": "0.2.0"},
+        {"since": "0.2.0", "kind": "choices", "choices": ["a", "b"]},
+    ]
+    assert flags["--names"] == [{"kind": "list", "until": "0.2.0"}]
+    kinds = {name: entries[-1]["kind"] for name, entries in flags.items()}
+    assert kinds == {
+        "--mode": "choices",
+        "--names": "list",
+        "--eager": "bool",
+        "--size": "int",
+        "--inner": "json",
+        "--free": "str",
+        "--log": "flag",
+        "--host": "str",
+        "--count": "int",
+    }
+    variables = json.loads((tmp_path / "out" / "environment.json").read_text("utf-8"))["variables"]
+    # A name that stands anywhere as a text counts as read: better one too many than a false "ignored".
+    assert variables.keys() == {"VLLM_USED", "VLLM_DIRECT", "VLLM_SET"}
+
+
+def test_a_definition_that_is_not_understood_stops_the_run(tmp_path: Path) -> None:
+    done = run(tmp_path, ARGS.replace('**model_kwargs["eager"]', "**something_else()"))
+    assert done.returncode != 0
+    assert "--eager" in done.stderr
+    assert not (tmp_path / "out" / "flags.json").exists()
