@@ -40,7 +40,7 @@ def imported() -> list[str]:
     code = (
         "import sys, io; sys.argv = ['compatcheck', *" + repr(CHECK[2:]) + "]\n"
         "sys.stdout = io.StringIO()\n"
-        "from compatcheck.cli.main import entry\n"
+        "from compatcheck.cli.entry import entry\n"
         "try: entry()\n"
         "except SystemExit: pass\n"
         f"sys.stderr.write(','.join(m for m in {HEAVY!r} if m in sys.modules))"

@@ -1,6 +1,6 @@
 """`python -m compatcheck` is `compatcheck`."""
 
-from compatcheck.cli.main import entry
+from compatcheck.cli.entry import entry
 
 if __name__ == "__main__":
     entry()

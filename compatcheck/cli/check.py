@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from compatcheck.cli.answer import print_verdicts
 from compatcheck.cli.exit_codes import UNKNOWN, USAGE, of_verdicts
 from compatcheck.cli.options import configuration_options, given_configuration, load_matrix, matrix_options
 from compatcheck.resolve.configuration import Configuration
@@ -98,7 +99,7 @@ def check(
         for verdict, facts in judged:
             click.echo(words(loaded.matrix, verdict, facts))
     else:
-        _print(judged, format_ or "text")
+        print_verdicts(judged, format_ or "text")
     sys.exit(of_verdicts(verdict.verdict for verdict, _ in judged))
 
 
@@ -124,32 +125,3 @@ def _with_grounds(verdict: Verdict, facts: Configuration, grounds: dict[str, str
 
     told = tuple(Assumption(field, getattr(facts, field), ground) for field, ground in grounds.items())
     return msgspec.structs.replace(verdict, assumed=told + verdict.assumed)
-
-
-def _print(judged: list[tuple[Verdict, Configuration]], format_: str) -> None:
-    if format_ == "text":
-        from compatcheck.report import verdict_text
-        from compatcheck.report.styled import line, write
-
-        for index, (verdict, facts) in enumerate(judged):
-            write(([line()] if index else []) + verdict_text.render(verdict, facts), sys.stdout)
-        return
-    import msgspec
-
-    verdicts = [verdict for verdict, _ in judged]
-    if format_ in ("json", "jsonl"):
-        encode = msgspec.json.encode
-        if format_ == "jsonl":
-            data = b"".join(encode(verdict) + b"\n" for verdict in verdicts)
-        else:
-            data = msgspec.json.format(encode(verdicts[0] if len(verdicts) == 1 else verdicts), indent=2) + b"\n"
-        sys.stdout.buffer.write(data)
-        return
-    from compatcheck.report import github, sarif
-    from compatcheck.report.diagnostic import of_verdict
-
-    diagnostics = [d for verdict in verdicts for d in of_verdict(verdict)]
-    if format_ == "sarif":
-        sys.stdout.buffer.write(sarif.render(diagnostics))
-    else:
-        sys.stdout.write(github.render(diagnostics))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from compatcheck.cli.exit_codes import USAGE
+from compatcheck.cli.fields import ALIASES, FLAGS, INTEGERS, configuration_of, option_of
 from compatcheck.resolve.configuration import FIELDS, Configuration
 
 if TYPE_CHECKING:
@@ -16,13 +17,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-ALIASES = {
-    "engine_version": ("--vllm",),
-    "flashinfer_version": ("--flashinfer",),
-    "torch_version": ("--torch",),
-    "cuda_version": ("--cuda",),
-    "sm": ("--gpu",),
-}
 HELP = {
     "engine_version": "vLLM release, such as 0.33.0.",
     "flashinfer_version": "FlashInfer version; default: installed here, else what the release pins.",
@@ -38,36 +32,15 @@ HELP = {
     "in_features": "Input features (K) of the layer on one rank.",
     "out_features": "Output features (N) of the layer on one rank.",
 }
-FLAGS = frozenset(
-    name for name in FIELDS if name.startswith(("use_", "has_")) or name in ("cubins_available", "slot_mapping_helpers")
-)
-_INTEGERS = frozenset(
-    {
-        "head_size",
-        "block_size",
-        "num_qo_heads",
-        "num_kv_heads",
-        "kv_lora_rank",
-        "qk_nope_head_dim",
-        "qk_rope_head_dim",
-        "v_head_dim",
-        "index_topk",
-        "sliding_window",
-        "flash_attn_version",
-        "in_features",
-        "out_features",
-    }
-)
-
 
 def configuration_options(command: F) -> F:
     """Add an option for every configuration field."""
     for name in reversed(FIELDS):
-        dashed = "--" + name.replace("_", "-")
+        dashed = option_of(name)
         if name in FLAGS:
             decorate = click.option(f"{dashed}/--no-{dashed[2:]}", name, default=None, help=HELP.get(name))
         else:
-            kind: Any = int if name in _INTEGERS else str
+            kind: Any = int if name in INTEGERS else str
             decorate = click.option(dashed, *ALIASES.get(name, ()), name, type=kind, default=None, help=HELP.get(name))
         command = decorate(command)
     return command
@@ -84,15 +57,10 @@ def matrix_options(command: F) -> F:
 
 def given_configuration(values: dict[str, Any]) -> Configuration:
     """Return the configuration of the options that were given. Raises `click.UsageError` for a malformed one."""
-    fields = {name: values[name] for name in FIELDS if values.get(name) is not None}
-    if "compress_ratios" in fields:
-        try:
-            fields["compress_ratios"] = tuple(int(part) for part in fields["compress_ratios"].split(","))
-        except ValueError as error:
-            raise click.UsageError("--compress-ratios takes whole numbers with commas, such as 4,128") from error
-    if "disabled_kernels" in fields:
-        fields["disabled_kernels"] = tuple(name for name in fields["disabled_kernels"].split(",") if name)
-    return Configuration(**fields)
+    try:
+        return configuration_of(values)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def load_matrix(matrix_file: Path | None, overlays: tuple[Path, ...]) -> LoadedMatrix:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from compatcheck.report import linear_text
 from compatcheck.report.styled import Line, line
 from compatcheck.resolve.configuration import DEFAULTS, QUIET_DEFAULTS, Configuration
 from compatcheck.resolve.verdict import Finding, MlaPrefill, RouteAnswer, Verdict
@@ -46,6 +45,8 @@ def option(field: str) -> str:
 def headline(verdict: Verdict, facts: Configuration) -> str:
     """Return the configuration in one line."""
     if facts.linear is not None:
+        from compatcheck.report import linear_text
+
         return linear_text.headline(verdict, facts)
     what = [str(facts.backend or verdict.selected or "automatic selection"), f"KV cache {facts.kv_cache_dtype}"]
     if facts.head_size is not None:
@@ -78,6 +79,8 @@ def _selection(verdict: Verdict) -> list[Line]:
     if verdict.route is not None:
         lines += _route(verdict.route)
     if verdict.linear is not None:
+        from compatcheck.report import linear_text
+
         lines += linear_text.answer(verdict.linear)
     return lines
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 from compatcheck.matrix.model import Engine
@@ -59,6 +58,8 @@ def check_linear_names(engine: Engine, values: dict[str, Any]) -> list[tuple[str
 
 def _one_of(field: str, value: str, known: list[str], problems: list[tuple[str, str]]) -> None:
     if value not in known:
+        import difflib
+
         close = difflib.get_close_matches(value, known, n=1, cutoff=0.6)
         hint = f" Did you mean {close[0]}?" if close else ""
         problems.append((field, f"{value!r} is not known.{hint} Known: {', '.join(known)}"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any
 
@@ -58,6 +56,8 @@ class ConfigurationError(ValueError):
 
 def nearest(name: str, known: list[str]) -> str:
     """Return ' Did you mean X?' where a known name is near, else an empty string."""
+    import difflib
+
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     return f" Did you mean {close[0]}?" if close else ""
 
@@ -202,6 +202,10 @@ def _fill_mla(values: dict[str, Any], assumed: list[Assumption]) -> None:
         assumed.append(Assumption("head_size", values["head_size"], "kv_lora_rank + qk_rope_head_dim"))
 
 
+_sizes = attrgetter(*_LEAST)
+_MANY = 65536
+
+
 class Normaliser:
     """`normalise` for many configurations: what repeats from line to line is worked out once.
 
@@ -213,6 +217,7 @@ class Normaliser:
         given = msgspec.structs.asdict(defaults) if defaults else {}
         self._defaults = {field: value for field, value in given.items() if value is not None}
         self._frames: dict[tuple[object, ...], _Frame] = {}
+        self._good_sizes: set[tuple[Any, ...]] = set()
 
     def __call__(self, given: Configuration) -> Normalised:
         """Return the facts of one configuration. Raises `ConfigurationError`."""
@@ -222,7 +227,7 @@ class Normaliser:
         if (
             given.linear is not None
             or (given.kv_lora_rank is not None and (given.use_mla is None or given.head_size is None))
-            or any(value is not None and not least <= value < 2**31 for value, least in _sizes(given))
+            or not self._sized(given)
         ):
             return normalise(self._matrix, given)
         key = (
@@ -253,13 +258,16 @@ class Normaliser:
             assumed=frame.assumed,
         )
 
-
-_sizes_of = attrgetter(*_LEAST)
-_LEASTS = tuple(_LEAST.values())
-
-
-def _sizes(given: Configuration) -> Iterator[tuple[Any, int]]:
-    return zip(_sizes_of(given), _LEASTS, strict=True)
+    def _sized(self, given: Configuration) -> bool:
+        """Return whether every size is one that `normalise` lets pass as it is."""
+        sizes = _sizes(given)
+        if sizes not in self._good_sizes:
+            if any(v is not None and not least <= v < 2**31 for v, least in zip(sizes, _LEAST.values(), strict=True)):
+                return False
+            if len(self._good_sizes) > _MANY:
+                self._good_sizes.clear()
+            self._good_sizes.add(sizes)
+        return True
 
 
 class _Frame(msgspec.Struct):

@@ -14,11 +14,11 @@ from .conftest import Cli, documents, lines
 GOOD = {"sm": "9.0", "engine_version": "0.33.0", "head_size": 128}
 
 
-def test_order(cli: Cli) -> None:
+def test_order(process: Cli) -> None:
     heads = [64, 80, 128, 256, 7, 512] * 5
     random.Random(3).shuffle(heads)
     rows = [GOOD | {"backend": "FLASHINFER", "head_size": head} for head in heads]
-    done = cli("check", "--batch", "-", stdin=lines(*rows))
+    done = process("check", "--batch", "-", stdin=lines(*rows))
     answers = documents(done.stdout)
     assert done.returncode == 1
     assert all(answer["schema"] == 1 for answer in answers)
@@ -26,7 +26,7 @@ def test_order(cli: Cli) -> None:
     assert [answer["engine_accepts"] for answer in answers] == [head in accepted for head in heads]
 
 
-def test_twenty_thousand_lines(cli: Cli, tmp_path: Path) -> None:
+def test_twenty_thousand_lines(process: Cli, tmp_path: Path) -> None:
     chosen = random.Random(1)
     rows = [
         {
@@ -40,7 +40,7 @@ def test_twenty_thousand_lines(cli: Cli, tmp_path: Path) -> None:
         for _ in range(20_000)
     ]
     (tmp_path / "b.jsonl").write_text(lines(*rows), encoding="utf-8")
-    done = cli("check", "--batch", "b.jsonl", "--format", "text", timeout=300)
+    done = process("check", "--batch", "b.jsonl", "--format", "text", timeout=300)
     answers = done.stdout.splitlines()
     assert len(answers) == 20_000
     assert [line.split(":")[1] for line in answers] == [str(number) for number in range(1, 20_001)]
@@ -109,8 +109,8 @@ def test_more_problems_than_anyone_reads(cli: Cli) -> None:
     assert said[20:] == ["... and 30 more"]
 
 
-def test_bytes_that_are_not_utf_8(cli: Cli) -> None:
-    done = cli("check", "--batch", "-", stdin=b'{"model_type": "\xff\xfe"}\n')
+def test_bytes_that_are_not_utf_8(process: Cli) -> None:
+    done = process("check", "--batch", "-", stdin=b'{"model_type": "\xff\xfe"}\n')
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("<stdin>:1:1: Invalid UTF-8")
 
@@ -128,11 +128,11 @@ def test_an_empty_batch(cli: Cli, format_: str, expected: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, expected, "")
 
 
-def test_files_that_cannot_be_read(cli: Cli, tmp_path: Path) -> None:
+def test_files_that_cannot_be_read(process: Cli, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    done = cli("check", "--batch", "folder")
+    done = process("check", "--batch", "folder")
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "folder: cannot be read: Is a directory\n")
-    done = cli("check", "--batch", "none.jsonl")
+    done = process("check", "--batch", "none.jsonl")
     assert (done.returncode, done.stderr) == (2, "none.jsonl: cannot be read: No such file or directory\n")
 
 

@@ -54,9 +54,9 @@ def answered(cli: Cli, *arguments: str) -> dict[str, Any]:
     return answer
 
 
-def test_nvfp4_on_an_rtx_5090_is_refused_and_why(cli: Cli) -> None:
+def test_nvfp4_on_an_rtx_5090_is_refused_and_why(process: Cli) -> None:
     """Issue 2: unsupported, who refuses, when it bites, why, what changed in later releases, what works instead."""
-    done = cli("check", *REFUSED)
+    done = process("check", *REFUSED)
     assert done.returncode == 1
     text = done.stdout
     assert text.startswith(
@@ -176,8 +176,8 @@ def test_usage(cli: Cli, arguments: tuple[str, ...], said: str) -> None:
     assert said in done.stderr
 
 
-def test_plain_text_without_a_terminal(cli: Cli) -> None:
-    assert "\x1b" not in cli("check", "--no-host", *REFUSED, FORCE_COLOR="1", TERM="xterm-256color").stdout
+def test_plain_text_without_a_terminal(process: Cli) -> None:
+    assert "\x1b" not in process("check", "--no-host", *REFUSED, FORCE_COLOR="1", TERM="xterm-256color").stdout
 
 
 def test_a_saved_host_fills_in_what_is_not_given(cli: Cli) -> None:
@@ -237,11 +237,11 @@ engines:
 """
 
 
-def test_an_overlay_decides_and_the_answer_says_so(cli: Cli, tmp_path: Path) -> None:
+def test_an_overlay_decides_and_the_answer_says_so(process: Cli, tmp_path: Path) -> None:
     (tmp_path / "site.yaml").write_text(OVERLAY, encoding="utf-8")
     options = ("--sm", "9.0", "--vllm", "0.33.0", "--backend", "FLASHINFER", "--head-size", "128")
     answer = json.loads(
-        cli(
+        process(
             *("check", "--no-host", "--overlay", "site.yaml", *options, "--kv-cache-dtype", "fp8", "--format", "json")
         ).stdout
     )
@@ -249,7 +249,7 @@ def test_an_overlay_decides_and_the_answer_says_so(cli: Cli, tmp_path: Path) -> 
     assert answer["verdict"] == "unsupported"
     assert lines["site-no-fp8"] == "site.yaml:2"
     assert lines["selector-head-size"].startswith("site.yaml:")
-    assert answered(cli, *options, "--kv-cache-dtype", "fp8")["verdict"] == "supported"
+    assert answered(process, *options, "--kv-cache-dtype", "fp8")["verdict"] == "supported"
 
 
 def test_a_matrix_that_cannot_be_used(cli: Cli, tmp_path: Path) -> None:

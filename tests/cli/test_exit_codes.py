@@ -41,8 +41,8 @@ def test_findings_win_over_unknown_and_unknown_over_fine(verdicts: tuple[str, ..
         ((*H200, "--backend", "FLASHINFER"), 3),
     ],
 )
-def test_check(cli: Cli, arguments: tuple[str, ...], code: int) -> None:
-    assert cli(*arguments).returncode == code
+def test_check(process: Cli, arguments: tuple[str, ...], code: int) -> None:
+    assert process(*arguments).returncode == code
 
 
 def test_full_disk(cache: Path) -> None:

@@ -46,20 +46,20 @@ def test_a_rule_in_full(cli: Cli) -> None:
     assert "refused by: engine" in done.stdout
 
 
-def test_words_may_be_given_unquoted_and_from_a_log(cli: Cli) -> None:
+def test_words_may_be_given_unquoted_and_from_a_log(process: Cli) -> None:
     log = (
         b"INFO 11-02 \xff loading\n(EngineCore pid=7) ERROR  Traceback\n"
         b"ValueError: Selected backend AttentionBackendEnum.FLASHINFER is not valid for this configuration. "
         b"Reason: ['kv_cache_dtype not supported']\n"
     )
-    assert "selector-kv-cache-dtype" in ids(cli("explain", "-", stdin=log).stdout)
-    assert ids(cli("explain", "nvfp4-kv-mla").stdout) == ids(cli("explain", " nvfp4-kv-mla ").stdout)
+    assert "selector-kv-cache-dtype" in ids(process("explain", "-", stdin=log).stdout)
+    assert ids(process("explain", "nvfp4-kv-mla").stdout) == ids(process("explain", " nvfp4-kv-mla ").stdout)
 
 
-def test_a_long_log(cli: Cli) -> None:
+def test_a_long_log(process: Cli) -> None:
     """A megabyte; where a pattern looks again from every character, this takes hours."""
     log = "INFO fp8 kv cache layer 3 is not supported by FlashInfer here \n" * 16_000
-    done = cli("explain", "-", stdin=log + "fp8 tensor core is not supported in fa2 backend\n", timeout=120)
+    done = process("explain", "-", stdin=log + "fp8 tensor core is not supported in fa2 backend\n", timeout=120)
     assert "fi-fa2-fp8-query" in ids(done.stdout)
 
 

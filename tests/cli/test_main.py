@@ -17,8 +17,8 @@ from .conftest import Cli, environment
 HEAVY = ("torch", "flashinfer", "vllm", "jinja2", "rich", "numpy", "yaml", "pynvml", "asyncio")
 
 
-def test_help_lists_every_command(cli: Cli) -> None:
-    done = cli("--help")
+def test_help_lists_every_command(process: Cli) -> None:
+    done = process("--help")
     assert done.returncode == 0
     for name in COMMANDS:
         assert f"\n  {name} " in done.stdout
@@ -27,12 +27,12 @@ def test_help_lists_every_command(cli: Cli) -> None:
     )
 
 
-def test_version(cli: Cli) -> None:
-    assert cli("--version").stdout == f"compatcheck, version {__version__}\n"
+def test_version(process: Cli) -> None:
+    assert process("--version").stdout == f"compatcheck, version {__version__}\n"
 
 
-def test_an_unknown_command_suggests_the_nearest(cli: Cli) -> None:
-    done = cli("chek")
+def test_an_unknown_command_suggests_the_nearest(process: Cli) -> None:
+    done = process("chek")
     assert (done.returncode, done.stdout) == (2, "")
     assert "No command 'chek'. Did you mean check?" in done.stderr
 

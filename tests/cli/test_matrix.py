@@ -15,8 +15,8 @@ from .conftest import PLACE, Cli
 CHECK = ("check", "--matrix", "m.yaml", "--no-host", "--sm", "9.0", "--head-size", "128", "--format", "jsonl")
 
 
-def test_json(cli: Cli) -> None:
-    document = json.loads(cli("matrix", "--format", "json").stdout)
+def test_json(process: Cli) -> None:
+    document = json.loads(process("matrix", "--format", "json").stdout)
     assert document["schema"] == 1
     assert len(document["digest"]) == 64
     assert document["matrix"]["rules"]["nvfp4-kv-mla"]["title"]
@@ -71,10 +71,12 @@ def test_a_cache_that_cannot_be_written(cli: Cli, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_another_matrix_is_another_entry(cli: Cli, tmp_path: Path) -> None:
+def test_another_matrix_is_another_entry(process: Cli, tmp_path: Path) -> None:
     cache = tmp_path / "own"
     (tmp_path / "m.yaml").write_text(SMALL, encoding="utf-8")
-    text = json.loads(cli("matrix", "--matrix", "m.yaml", "--format", "json", COMPATCHECK_CACHE_DIR=str(cache)).stdout)
+    text = json.loads(
+        process("matrix", "--matrix", "m.yaml", "--format", "json", COMPATCHECK_CACHE_DIR=str(cache)).stdout
+    )
     assert text["lines"]["rules/helpers-missing"].startswith("m.yaml:")
     assert len(kept(cache)) == 1
 

@@ -13,17 +13,17 @@ from .conftest import Cli
 RECORDED = Path(__file__).parents[1] / "host" / "recorded" / "h200.json"
 
 
-def test_this_machine(cli: Cli) -> None:
+def test_this_machine(process: Cli) -> None:
     """The README's first command. Whatever this machine has, it says what, and every problem has a fix."""
-    document = json.loads(cli("probe", "--format", "json").stdout)
+    document = json.loads(process("probe", "--format", "json").stdout)
     assert (document["document"], document["schema"]) == ("compatcheck-probe", 1)
     assert all(problem["fix"] for problem in document["problems"])
     sms = {gpu["sm"] for gpu in document["host"]["gpus"]}
     assert {table["sm"] for table in document["support"]} <= sms
 
 
-def test_a_saved_host(cli: Cli) -> None:
-    done = cli("probe", "--host", str(RECORDED), "--vllm", "0.33.0")
+def test_a_saved_host(process: Cli) -> None:
+    done = process("probe", "--host", str(RECORDED), "--vllm", "0.33.0")
     assert done.returncode == 0
     for part in (
         "H200",

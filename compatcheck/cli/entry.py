@@ -1,0 +1,28 @@
+"""Where the process starts: the short way for a plain check, the whole command line for everything else."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+
+
+def entry() -> None:
+    """Run the command line and leave with its exit code."""
+    gc.disable()  # a short-lived process: collecting the matrix again and again costs a tenth of a cold check
+    if sys.argv[1:2] == ["check"]:
+        from compatcheck.cli.fast_check import run
+
+        try:
+            code = run(sys.argv[2:])
+            sys.stdout.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = 0
+        except Exception:
+            code = None  # the full command meets the same fault, and knows how to tell of it
+        if code is not None:
+            sys.exit(code)
+    from compatcheck.cli.main import entry as full
+
+    full()
