@@ -16,6 +16,9 @@ def entry() -> None:
         try:
             code = run(sys.argv[2:])
             sys.stdout.flush()
+        except KeyboardInterrupt:
+            sys.stderr.write("\nStopped.\n")
+            code = 130
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 0

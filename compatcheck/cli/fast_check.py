@@ -7,7 +7,6 @@ above all, is left to the full command, which says what is wrong: `run` then ret
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from compatcheck.cli.fields import ALIASES, FLAGS, INTEGERS, configuration_of, option_of

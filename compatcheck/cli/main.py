@@ -59,7 +59,7 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="compatcheck")
 def main() -> None:
-    """Will this attention backend, with this KV-cache dtype, on this GPU, with this FlashInfer and this vLLM, work?
+    """Say whether an attention backend works with a KV-cache dtype, a GPU, a FlashInfer and a vLLM, and if not why.
 
     Exit codes: 0 fine, 1 findings, 2 usage or unreadable input, 3 unknown, 4 internal error.
     """

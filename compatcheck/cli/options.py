@@ -33,6 +33,7 @@ HELP = {
     "out_features": "Output features (N) of the layer on one rank.",
 }
 
+
 def configuration_options(command: F) -> F:
     """Add an option for every configuration field."""
     for name in reversed(FIELDS):

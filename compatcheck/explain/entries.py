@@ -6,7 +6,7 @@ from compatcheck.explain.entry import Entry as Entry
 from compatcheck.explain.linear import linear_entries
 from compatcheck.explain.own_codes import own_entries
 from compatcheck.matrix.load import LoadedMatrix
-from compatcheck.matrix.model import Backend, Engine, Kernel, Rule, Source
+from compatcheck.matrix.model import Backend, BackendChange, Engine, Kernel, Rule, Source
 from compatcheck.resolve.describe import describe_condition, describe_flag, describe_grants
 from compatcheck.resolve.findings import sources
 
@@ -109,10 +109,7 @@ def _backend(name: str, engine: Engine, backend_name: str, loaded: LoadedMatrix)
         facts.append(("KV-cache dtypes", describe_grants(backend.kv_cache_dtypes)))
     if backend.head_sizes is not None:
         facts.append(("head sizes", describe_grants(backend.head_sizes)))
-    history = [
-        f"since {change.since}: {', '.join(f for f in change.__struct_fields__ if f not in ('since', 'sources') and getattr(change, f) is not None)} changed"
-        for change in backend.changes
-    ]
+    history = [f"since {change.since}: {', '.join(_changed(change))} changed" for change in backend.changes]
     return Entry(
         id=backend_name,
         kind="backend",
@@ -122,6 +119,12 @@ def _backend(name: str, engine: Engine, backend_name: str, loaded: LoadedMatrix)
         sources=sources(backend.sources),
         line=loaded.line(("engines", name, "backends", backend_name)),
     )
+
+
+def _changed(change: BackendChange) -> list[str]:
+    """Return the names of the facts that a release changed."""
+    fields = (field for field in change.__struct_fields__ if field not in ("since", "sources"))
+    return [field for field in fields if getattr(change, field) is not None]
 
 
 def _kernel(id_: str, kernel: Kernel, loaded: LoadedMatrix) -> Entry:

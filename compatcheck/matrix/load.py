@@ -17,8 +17,8 @@ import msgspec
 
 from compatcheck.matrix.errors import MatrixError, Problem
 from compatcheck.matrix.files import read_bytes
-from compatcheck.matrix.parts import with_parts
 from compatcheck.matrix.model import Matrix
+from compatcheck.matrix.parts import with_parts
 
 if TYPE_CHECKING:
     from compatcheck.matrix.documents import MergedDocument

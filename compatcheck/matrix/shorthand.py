@@ -1,6 +1,6 @@
 """Short forms that a matrix file may use, written out before anything looks at the values.
 
-- A source may be a plain text: `file:symbol@version`, a thread's address, or `run: what was run`; a remark follows ` -- `.
+- A source may be a plain text: `file:symbol@version`, an address, or `run: what was run`; a remark follows ` -- `.
 - A rule may say `stops: {by: engine, at: config, effect: unsupported}` for `refuser`, `bites` and `effect`.
 """
 

@@ -11,11 +11,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 
-from compatcheck.cli.main import entry
+from compatcheck.cli.entry import entry
 
 ROOT = Path(__file__).parents[2]
 PLACE = re.compile(r"matrix(/[a-z_]+)?\.yaml:\d+")
@@ -69,24 +69,28 @@ def cli(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     monkeypatch.delenv("NO_COLOR", raising=False)
 
     def run(*arguments: str, stdin: str | bytes = "", timeout: float = 0, **more: str) -> Done[str]:
-        out, said = io.BytesIO(), io.BytesIO()
+        out, said = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="") for _ in range(2))
         read = io.TextIOWrapper(io.BytesIO(stdin.encode() if isinstance(stdin, str) else stdin), encoding="utf-8")
         with monkeypatch.context() as patch:
             for name, value in ({"COMPATCHECK_CACHE_DIR": str(cache)} | more).items():
                 patch.setenv(name, value)
             patch.setattr(sys, "argv", ["compatcheck", *arguments])
             patch.setattr(sys, "stdin", read)
-            patch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="utf-8", write_through=True))
-            patch.setattr(sys, "stderr", io.TextIOWrapper(said, encoding="utf-8", write_through=True))
+            patch.setattr(sys, "stdout", out)
+            patch.setattr(sys, "stderr", said)
             with pytest.raises(SystemExit) as left:
                 entry()
         assert isinstance(left.value.code, int)
-        return subprocess.CompletedProcess(
-            arguments, left.value.code, out.getvalue().decode(), said.getvalue().decode()
-        )
+        return subprocess.CompletedProcess(arguments, left.value.code, written(out), written(said))
 
     yield run
     gc.enable()  # a command of its own process does without
+
+
+def written(stream: TextIO) -> str:
+    """Return what was written to a stream."""
+    stream.seek(0)
+    return stream.read()
 
 
 def lines(*configurations: dict[str, Any]) -> str:

@@ -93,7 +93,7 @@ def slow(self, data):
     return write(self, data)
 Path.write_bytes = slow
 sys.argv = ["compatcheck", "check", "--no-host", "--sm", "9.0"]
-from compatcheck.cli.main import entry
+from compatcheck.cli.entry import entry
 entry()
 """
 

@@ -66,7 +66,7 @@ def imported(cache: Path, code: str) -> set[str]:
 CHECK = """
 import sys
 sys.argv = ["compatcheck", "check", *{arguments!r}]
-from compatcheck.cli.main import entry
+from compatcheck.cli.entry import entry
 try:
     entry()
 except SystemExit as left:
