@@ -37,16 +37,23 @@ def run_batch(loaded: LoadedMatrix, path: Path, defaults: Configuration, format_
         click.echo(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}", err=True)
         return USAGE
     data = data.removeprefix(codecs.BOM_UTF8)
-    rows, problems = _read(loaded, data, name, defaults)
+    lines = data.split(b"\n")
+    if lines and not lines[-1].strip():
+        lines.pop()
+    rows, problems = _read(loaded, lines, name, defaults)
     if problems:
-        for problem in problems[:SHOWN]:
-            click.echo(problem, err=True)
-        if len(problems) > SHOWN:
-            click.echo(f"... and {len(problems) - SHOWN} more", err=True)
-        return USAGE
+        return _tell(problems)
     verdicts = [_judge(loaded, row, alternatives) for row in rows]
     _write(verdicts, name, format_)
     return of_verdicts(verdict.verdict for verdict in verdicts)
+
+
+def _tell(problems: list[str]) -> int:
+    for problem in problems[:SHOWN]:
+        click.echo(problem, err=True)
+    if len(problems) > SHOWN:
+        click.echo(f"... and {len(problems) - SHOWN} more", err=True)
+    return USAGE
 
 
 def _judge(loaded: LoadedMatrix, row: Normalised, alternatives: bool) -> Verdict:
@@ -60,19 +67,17 @@ def _judge(loaded: LoadedMatrix, row: Normalised, alternatives: bool) -> Verdict
     return verdict
 
 
-def _read(loaded: LoadedMatrix, data: bytes, name: str, defaults: Configuration) -> tuple[list[Normalised], list[str]]:
+def _read(
+    loaded: LoadedMatrix, lines: list[bytes], name: str, defaults: Configuration
+) -> tuple[list[Normalised], list[str]]:
     decoder = msgspec.json.Decoder(Configuration)
     normaliser = Normaliser(loaded.matrix, defaults)
     rows: list[Normalised] = []
     problems: list[str] = []
-    lines = data.split(b"\n")
-    if lines and not lines[-1].strip():
-        lines.pop()
     for number, line in enumerate(lines, start=1):
         try:
             given = decoder.decode(line)
-            keys = _KEY.findall(line)
-            if len(set(keys)) < len(keys):
+            if _may_repeat(line, given) and len(set(keys := _KEY.findall(line))) < len(keys):
                 problems.append(_twice(name, number, line))
                 continue
             rows.append(normaliser(given))
@@ -81,6 +86,12 @@ def _read(loaded: LoadedMatrix, data: bytes, name: str, defaults: Configuration)
         except ConfigurationError as error:
             problems += [f"{name}:{number}:{_column(line, field)}: {field}: {text}" for field, text in error.problems]
     return rows, problems
+
+
+def _may_repeat(line: bytes, given: Configuration) -> bool:
+    """Return whether a line may say a key twice: it has more keys than fields, or is written in an unusual way."""
+    fields = len(FIELDS) - msgspec.structs.astuple(given).count(None)
+    return line.count(b'":') != fields or b'" :' in line or b'"\t:' in line
 
 
 def _column(line: bytes, field: str) -> int:

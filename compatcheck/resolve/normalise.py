@@ -204,6 +204,8 @@ def _fill_mla(values: dict[str, Any], assumed: list[Assumption]) -> None:
 
 _sizes = attrgetter(*_LEAST)
 _MANY = 65536
+_NAMES = ("backend", "dtype", "kv_cache_dtype", "attn_type")
+"""Fields whose spelling does not depend on any other field."""
 
 
 class Normaliser:
@@ -217,6 +219,7 @@ class Normaliser:
         given = msgspec.structs.asdict(defaults) if defaults else {}
         self._defaults = {field: value for field, value in given.items() if value is not None}
         self._frames: dict[tuple[object, ...], _Frame] = {}
+        self._names: dict[tuple[str | None, ...], dict[str, Any]] = {}
         self._good_sizes: set[tuple[Any, ...]] = set()
 
     def __call__(self, given: Configuration) -> Normalised:
@@ -230,6 +233,7 @@ class Normaliser:
             or not self._sized(given)
         ):
             return normalise(self._matrix, given)
+        names = (given.backend, given.dtype, given.kv_cache_dtype, given.attn_type)
         key = (
             given.engine,
             given.engine_version,
@@ -237,26 +241,31 @@ class Normaliser:
             given.torch_version,
             given.cuda_version,
             given.sm,
-            type(given.sm),
-            given.backend,
-            given.dtype,
-            given.kv_cache_dtype,
-            given.attn_type,
-            tuple([value is None for value in msgspec.structs.astuple(given)]),
+            bool(given.sliding_window),
+            tuple(map(type, msgspec.structs.astuple(given))),
         )
         frame = self._frames.get(key)
-        if frame is None:
-            normal = normalise(self._matrix, given)
-            before, after = msgspec.structs.asdict(given), msgspec.structs.asdict(normal.facts)
-            changed = {field: value for field, value in after.items() if value is not before[field]}
-            frame = self._frames[key] = _Frame(changed, normal.release, normal.answered_as, normal.assumed)
-            return normal
+        spelled = self._names.get(names)
+        if frame is None or spelled is None:
+            return self._learn(given, key, names)
         return Normalised(
-            facts=msgspec.structs.replace(given, **frame.changed),
+            facts=msgspec.structs.replace(given, **frame.changed, **spelled),
             release=frame.release,
             answered_as=frame.answered_as,
             assumed=frame.assumed,
         )
+
+    def _learn(self, given: Configuration, key: tuple[object, ...], names: tuple[str | None, ...]) -> Normalised:
+        """Normalise in full, and keep what the same kind of line, and the same names, need next time."""
+        normal = normalise(self._matrix, given)
+        if given.dtype == "auto":  # the same as no dtype at all, which is another kind of line
+            return normal
+        before, after = msgspec.structs.asdict(given), msgspec.structs.asdict(normal.facts)
+        changed = {field: value for field, value in after.items() if value is not before[field]}
+        spelled = {f: changed.pop(f) for f in _NAMES if f in changed and before[f] is not None}
+        self._frames[key] = _Frame(changed, normal.release, normal.answered_as, normal.assumed)
+        self._names[names] = spelled
+        return normal
 
     def _sized(self, given: Configuration) -> bool:
         """Return whether every size is one that `normalise` lets pass as it is."""

@@ -69,7 +69,7 @@ class Resolver:
         if groups is None:
             programs = compile_rules(self.matrix, self.engine(name, release).compiler)
             early = [program for program in programs if program.rule.bites == "config"]
-            groups = self._rules[key] = (group_rules(programs), group_rules(early))
+            groups = self._rules[key] = (group_rules(programs), [RuleGroup(early)] if early else [])
         return groups
 
     @property
@@ -147,9 +147,10 @@ class Resolver:
             findings += kernel_findings
             missing |= kernel_missing
 
-        findings.sort(key=lambda f: (EFFECT_ORDER[f.effect], BITES_ORDER.index(f.bites)))
-        unsupported = [f for f in findings if f.effect == "unsupported"]
-        if any(f.effect != "note" for f in findings):
+        if len(findings) > 1:
+            findings.sort(key=_weight)
+        first = findings[0] if findings else None
+        if first is not None and first.effect != "note":
             untested = None
         return Verdict(
             verdict=verdict_name(accepts, findings, missing, untested),
@@ -160,9 +161,9 @@ class Resolver:
             rejected=selection.rejected if selection else None,
             mla_prefill=prefill,
             route=route,
-            fails_at=unsupported[0].bites if unsupported else None,
+            fails_at=first.bites if first is not None and first.effect == "unsupported" else None,
             findings=tuple(findings),
-            missing=tuple(sorted(missing)),
+            missing=tuple(sorted(missing)) if missing else (),
             untested=untested,
             assumed=normal.assumed,
             answered_as=normal.answered_as,
@@ -290,6 +291,17 @@ def _group(facts: Configuration) -> int | None:
 
 
 EFFECT_ORDER = {"unsupported": 0, "degraded": 1, "note": 2}
+
+_WEIGHTS: dict[tuple[str, str], int] = {
+    (effect, bites): rank * len(BITES_ORDER) + step
+    for effect, rank in EFFECT_ORDER.items()
+    for step, bites in enumerate(BITES_ORDER)
+}
+
+
+def _weight(finding: Finding) -> int:
+    """Order findings: the gravest effect first, and of those what bites first."""
+    return _WEIGHTS[finding.effect, finding.bites]
 
 
 def verdict_name(

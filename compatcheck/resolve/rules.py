@@ -64,7 +64,7 @@ class RuleGroup:
 
     def __init__(self, programs: list[RuleProgram]) -> None:
         self._programs = programs
-        names = sorted(programs[0].fields)
+        names = sorted(set().union(*(program.fields for program in programs)))
         self._key = attrgetter(*names) if names else (lambda facts: None)
         self._cache: dict[Any, tuple[tuple[RuleProgram, bool | None], ...]] = {}
 
