@@ -25,6 +25,8 @@ VERSION_PATTERN = (
     r"^([0-9]+!)?[0-9]+(\.[0-9]+)*((a|b|rc)[0-9]+)?(\.post[0-9]+)?(\.dev[0-9]+)?(\+[a-z0-9]+([-_.][a-z0-9]+)*)?$"
 )
 _VERSION_KEYS = frozenset({"since", "until", "flashinfer", "torch", "cuda"})
+_IN_PARTS = frozenset({"libraries", "kernels", "rules"})
+"""Sections that a file with `include` may leave to its parts."""
 _CONDITION = {"$ref": "#/$defs/Condition"}
 
 
@@ -44,6 +46,8 @@ def matrix_schema() -> dict[str, Any]:
     definitions["Engine"]["properties"]["releases"]["propertyNames"] = {"pattern": VERSION_PATTERN}
     definitions["Grant"]["properties"]["values"] = {"$ref": "#/$defs/Comparison"}
     _short_forms(definitions)
+    whole = definitions["Matrix"]
+    whole["required"] = [name for name in whole["required"] if name not in _IN_PARTS]
     definitions["Condition"] = _condition()
     definitions["Comparison"] = _comparison()
     return {
