@@ -63,7 +63,7 @@ class Here:
                 known = ", ".join(matrix.matrix.sms)
                 raise UsageError(f"--sm {options.sm}: not a compute capability of the matrix; it has {known}")
             self.cross = wanted not in self.local_sms
-            if self.cross and reaches(options.level, "launch"):
+            if self.cross and not options.list_only and reaches(options.level, "launch"):
                 raise UsageError(
                     f"--sm {options.sm}: no such GPU here (found: {', '.join(self.local_sms) or 'none'}); "
                     "only --level import and --level compile work without it"
