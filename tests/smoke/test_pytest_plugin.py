@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -43,10 +44,16 @@ rules:
 def run(tmp_path: Path, *arguments: str, wrong: str = "fake.wrong") -> tuple[int, str]:
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "m.yaml").write_text(MATRIX % wrong)
-    command = [sys.executable, "-m", "pytest", "-p", "compatcheck.smoke.pytest_plugin", "-p", "no:cacheprovider", "-rA"]
+    command = [sys.executable, "-m", "pytest", *_plugin(), "-p", "no:cacheprovider", "-rA"]
     command += ["--compatcheck-kernels", FAKES, "--compatcheck-matrix", str(tmp_path / "m.yaml"), *arguments]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=_environ(), check=False)
     return done.returncode, done.stdout + done.stderr
+
+
+def _plugin() -> list[str]:
+    """Name the plugin where it is not installed: an installed one is loaded by its entry point."""
+    installed = any(point.name == "compatcheck" for point in entry_points(group="pytest11"))
+    return [] if installed else ["-p", "compatcheck.smoke.pytest_plugin"]
 
 
 def _environ() -> dict[str, str]:
