@@ -129,6 +129,10 @@ class _Reader:
             if other and problem.kind == "unknown":
                 self._report(problem.option, "not relevant", f"an option of {self.launch.program}", word)
                 continue
+            if problem.kind == "unexpected" and word.dynamic:
+                # `"$@"` and `$EXTRA_ARGS` are whole arguments; the parser sees what they expand to, not these words.
+                self._report(word.text, "unknown", "the shell puts arguments here that are known only there", word)
+                continue
             finding = findings.of_problem(problem, self.flags, certain=self.certain)
             self.findings.append(Placed(finding, word.line, word.column))
             if problem.kind in ("unknown", "unexpected", "ambiguous", "missing-value"):

@@ -31,6 +31,14 @@ def test_a_finding_stands_at_its_option(loaded: LoadedMatrix) -> None:
     assert not scan(loaded, GOOD, sm="9.0").diagnostics
 
 
+@pytest.mark.parametrize("words", ['"$@"', "$EXTRA_ARGS", "--port 8000 ${EXTRA:-}$MORE"])
+def test_arguments_that_the_shell_adds_are_not_refused(words: str, loaded: LoadedMatrix) -> None:
+    found = scan(loaded, f"vllm serve Qwen/Qwen3-8B {words}\n", sm="9.0", vllm="0.33.0", strict=True).diagnostics
+    assert "launch-unexpected" not in {d.code for d in found}
+    literal = scan(loaded, "vllm serve Qwen/Qwen3-8B stray\n", sm="9.0", vllm="0.33.0").diagnostics
+    assert [d.code for d in literal] == ["launch-unexpected"]
+
+
 def test_without_a_gpu_only_what_works_nowhere_is_an_error(loaded: LoadedMatrix) -> None:
     nowhere = scan(loaded, BAD)
     assert [d.code for d in nowhere.diagnostics] == ["selector-kv-cache-dtype"]

@@ -49,7 +49,8 @@ class _TorchKernel(SmokeKernel):
             torch.randn(n, h, head, device=device).to(dtype) for n, h in ((lq, heads), (lk, _KV_HEADS), (lk, _KV_HEADS))
         )
         want = attention(q, k, v, scale=head**-0.5, causal=bool(cell.causal))
-        return tuple(x.transpose(0, 1).unsqueeze(0) for x in (q, k, v, want))
+        q, k, v, want = (x.transpose(0, 1).unsqueeze(0) for x in (q, k, v, want))
+        return q, k, v, want
 
 
 class Sdpa(_TorchKernel):
