@@ -160,6 +160,25 @@ def test_markdown() -> None:
     assert mislabelled.line == 17
 
 
+SPREAD = """\
+from vllm import LLM as Engine
+settings = dict(attention_backend="FLASHMLA")
+changed = {"attention_backend": "FLASHMLA"}
+changed["attention_backend"] = pick()
+Engine("Qwen/Qwen3-8B", **settings)
+Engine("Qwen/Qwen3-8B", **changed)
+Engine("Qwen/Qwen3-8B", **load())
+"""
+
+
+def test_python_spreads_a_dictionary_and_renames_the_class() -> None:
+    known, changed, called = read("a.py", SPREAD)
+    assert known.program == "LLM()"
+    assert [(s.option, s.value, s.dynamic) for s in known.settings[1:]] == [("--attention-backend", "FLASHMLA", False)]
+    assert [(s.written, s.dynamic) for s in changed.settings[1:]] == [("**changed", True)]
+    assert [(s.written, s.dynamic) for s in called.settings[1:]] == [("**load()", True)]
+
+
 def test_python() -> None:
     call, listed = read("serve.py", PYTHON)
     assert [(s.written, s.dynamic, s.line) for s in call.settings] == [

@@ -34,10 +34,10 @@ def test_a_finding_stands_at_its_option(loaded: LoadedMatrix) -> None:
 @pytest.mark.parametrize("words", ['"$@"', "$EXTRA_ARGS", "--port 8000 ${EXTRA:-}$MORE"])
 def test_arguments_that_the_shell_adds_are_not_refused(words: str, loaded: LoadedMatrix) -> None:
     found = scan(
-        loaded, f"vllm serve Qwen/Qwen3-8B {words}\n", sm="9.0", vllm_version="0.33.0", strict=True
+        loaded, f"vllm serve Qwen/Qwen3-8B {words}\n", sm="9.0", engine_version="0.33.0", strict=True
     ).diagnostics
     assert "launch-unexpected" not in {d.code for d in found}
-    literal = scan(loaded, "vllm serve Qwen/Qwen3-8B stray\n", sm="9.0", vllm_version="0.33.0").diagnostics
+    literal = scan(loaded, "vllm serve Qwen/Qwen3-8B stray\n", sm="9.0", engine_version="0.33.0").diagnostics
     assert [d.code for d in literal] == ["launch-unexpected"]
 
 

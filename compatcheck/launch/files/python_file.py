@@ -11,6 +11,8 @@ from compatcheck.launch.model import Launch, Setting, Word
 
 CALLS = frozenset({"LLM", "AsyncLLM", "EngineArgs", "AsyncEngineArgs"})
 MAX_CHARACTERS = 1_000_000
+_CHANGES = frozenset({"update", "setdefault", "pop", "popitem", "clear"})
+"""Methods after which a dictionary is no longer what the file wrote."""
 
 
 class PythonFile:
@@ -45,10 +47,19 @@ def _launches(tree: ast.Module) -> list[Launch]:
         or (isinstance(n, ast.Import) and any(alias.name.split(".")[0] == "vllm" for alias in n.names))
         for n in nodes
     )
+    renamed = {
+        alias.asname: alias.name
+        for n in nodes
+        if isinstance(n, ast.ImportFrom) and (n.module or "").split(".")[0] == "vllm"
+        for alias in n.names
+        if alias.asname is not None
+    }
     found: list[Launch] = []
     for node in nodes:
-        if isinstance(node, ast.Call) and imported and _name(node.func) in CALLS:
-            found.append(_call(node, names, environment))
+        called = _name(node.func) if isinstance(node, ast.Call) else ""
+        program = renamed.get(called, called)
+        if isinstance(node, ast.Call) and imported and program in CALLS:
+            found.append(_call(node, program, names, environment))
         elif isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) >= 3:
             words = [_word(item, names) for item in node.elts]
             found += find_launches(words, environment) if words[0].text in ("vllm", "python", "python3") else []
@@ -61,13 +72,21 @@ def _name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _call(node: ast.Call, names: dict[str, Any], environment: dict[str, Word]) -> Launch:
+def _call(node: ast.Call, program: str, names: dict[str, Any], environment: dict[str, Word]) -> Launch:
     settings: list[Setting] = []
     if node.args and not isinstance(node.args[0], ast.Starred):
         settings.append(_setting("model", node.args[0], node.args[0], names))
-    settings += [_setting(k.arg, k.value, k, names) for k in node.keywords if k.arg is not None]
+    for keyword in node.keywords:
+        known, spread = _value(keyword.value, names) if keyword.arg is None else (False, None)
+        if keyword.arg is not None:
+            settings.append(_setting(keyword.arg, keyword.value, keyword, names))
+        elif known and isinstance(spread, dict) and all(isinstance(name, str) for name in spread):
+            settings += [_written(name, value, keyword, dynamic=False) for name, value in spread.items()]
+        else:
+            text = "**" + ast.unparse(keyword.value)[:80]
+            settings.append(_written(text, text, keyword, dynamic=True))
     return Launch(
-        program=f"{_name(node.func)}()",
+        program=f"{program}()",
         form="python",
         settings=tuple(settings),
         environment=environment,
@@ -78,13 +97,17 @@ def _call(node: ast.Call, names: dict[str, Any], environment: dict[str, Word]) -
 
 def _setting(name: str, value: ast.expr, place: ast.expr | ast.keyword, names: dict[str, Any]) -> Setting:
     known, constant = _value(value, names)
+    return _written(name, constant if known else ast.unparse(value)[:80], place, dynamic=not known)
+
+
+def _written(name: str, value: Any, place: ast.expr | ast.keyword, *, dynamic: bool) -> Setting:
     return Setting(
         option="--" + name.replace("_", "-"),
-        value=constant if known else ast.unparse(value)[:80],
+        value=value,
         written=name,
         line=place.lineno,
         column=place.col_offset + 1,
-        dynamic=not known,
+        dynamic=dynamic,
     )
 
 
@@ -113,6 +136,10 @@ def _constants(nodes: list[ast.AST]) -> dict[str, Any]:
         for target in targets:
             if isinstance(target, ast.Name) and isinstance(node, ast.Assign):
                 values.setdefault(target.id, []).append(_value(node.value, {}))
+            elif isinstance(target, ast.Subscript):
+                values.setdefault(_name(target.value), []).append((False, None))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGES:
+            values.setdefault(_name(node.func.value), []).append((False, None))
         if isinstance(node, (ast.For, ast.AugAssign)) and isinstance(node.target, ast.Name):
             values.setdefault(node.target.id, []).append((False, None))
     return {name: found[0][1] for name, found in values.items() if len(found) == 1 and found[0][0]}
