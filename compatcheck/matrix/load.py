@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from compatcheck.matrix.validate import Mismatch
 
 _HERE = Path(__file__).resolve().parent
+_DECIDING = ("model.py", "records.py", "linear_model.py", "documents.py", "shorthand.py")
+"""Files of this package that decide what the same YAML becomes: a change in one must not find an older result."""
 _KEPT_DEPTH = 4
 
 
@@ -138,7 +140,7 @@ def _cache_file(digest: str, files: list[tuple[Path, bytes]]) -> Path | None:
     base = os.environ.get("COMPATCHECK_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     try:
         folder = Path(base) if base else Path.home() / ".cache"
-        model = b"".join((_HERE / name).read_bytes() for name in ("model.py", "records.py", "linear_model.py"))
+        model = b"".join((_HERE / name).read_bytes() for name in _DECIDING)
     except (OSError, RuntimeError):
         return None
     names = "\0".join(str(path) for path, _ in files).encode()

@@ -109,12 +109,24 @@ class DerivedLeaf:
         return self._fact.missing(facts) if self.test(facts) is None else _NOTHING
 
 
-class AllOf:
-    """Every part holds: false if one is false, else unknown if one is unknown."""
+class _Several:
+    """Several parts, joined by what a subclass asks of them."""
 
     def __init__(self, parts: list[Predicate]) -> None:
         self.parts = parts
         self.fields = frozenset().union(*(p.fields for p in parts)) if parts else _NOTHING
+
+    def test(self, facts: Any) -> bool | None:
+        raise NotImplementedError
+
+    def missing(self, facts: Any) -> frozenset[str]:
+        if self.test(facts) is not None:
+            return _NOTHING
+        return frozenset().union(*(p.missing(facts) for p in self.parts))
+
+
+class AllOf(_Several):
+    """Every part holds: false if one is false, else unknown if one is unknown."""
 
     def test(self, facts: Any) -> bool | None:
         unknown = False
@@ -125,18 +137,9 @@ class AllOf:
             unknown = unknown or value is None
         return None if unknown else True
 
-    def missing(self, facts: Any) -> frozenset[str]:
-        if self.test(facts) is not None:
-            return _NOTHING
-        return frozenset().union(*(p.missing(facts) for p in self.parts))
 
-
-class AnyOf:
+class AnyOf(_Several):
     """One part holds: true if one is true, else unknown if one is unknown."""
-
-    def __init__(self, parts: list[Predicate]) -> None:
-        self.parts = parts
-        self.fields = frozenset().union(*(p.fields for p in parts)) if parts else _NOTHING
 
     def test(self, facts: Any) -> bool | None:
         unknown = False
@@ -146,11 +149,6 @@ class AnyOf:
                 return True
             unknown = unknown or value is None
         return None if unknown else False
-
-    def missing(self, facts: Any) -> frozenset[str]:
-        if self.test(facts) is not None:
-            return _NOTHING
-        return frozenset().union(*(p.missing(facts) for p in self.parts))
 
 
 class Not:
