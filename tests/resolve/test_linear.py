@@ -8,7 +8,8 @@ import pytest
 
 from compatcheck.matrix.load import LoadedMatrix
 from compatcheck.resolve.configuration import Configuration
-from compatcheck.resolve.normalise import ConfigurationError, Normaliser, normalise
+from compatcheck.resolve.normalise import ConfigurationError, normalise
+from compatcheck.resolve.normaliser import Normaliser
 from compatcheck.resolve.verdict import Verdict
 
 
