@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -99,15 +100,16 @@ def _aligned(site: Site, grid: LinearGrid, k: int, what: str) -> dict[str, Any]:
     return {"k": k, "what": what, "rows": runs(grid.releases, answer)}
 
 
-def _preferred(grid: LinearGrid) -> list[tuple[list[str], str, list[str], list[str]]]:
-    """Return the conditions under which the order is not that of the line without one: releases, when, both orders."""
+def _preferred(grid: LinearGrid) -> list[dict[str, Any]]:
+    """Return where a kernel stands ahead of one that it otherwise follows: releases, condition, pairs of kernels."""
     found = []
     for run in runs(grid.releases, lambda release: orders(grid, release)):
         plain = next((order for when, order in run["answer"] if when == OTHERWISE), [])
         for when, order in run["answer"]:
-            moved = [n for n in order if n in plain and [x for x in plain if x in order] != order]
-            if when != OTHERWISE and moved:
-                found.append((run["values"], when, order, plain))
+            known = [name for name in order if name in plain]
+            pairs = [(a, b) for a, b in pairwise(known) if plain.index(b) < plain.index(a)]
+            if pairs:
+                found.append({"values": run["values"], "when": when, "pairs": pairs})
     return found
 
 
