@@ -53,7 +53,7 @@ BUILT_IN_LINEAR = {
     "no-linear-kernel": (
         "No kernel is left for the NVFP4 linear layer, or the one asked for is refused",
         "selection",
-        "Every kernel of the order, or the one that was asked for, is refused by a gate of its own, whose words follow.",
+        "Every kernel of the order, or the one asked for, is refused by a gate of its own, whose words follow.",
         "Drop what was asked for: `compatcheck check --linear` with the same facts names what is picked without it.",
     ),
     "linear-backend-not-in-release": (
@@ -243,8 +243,8 @@ def _gates(engine: Engine, found: dict[str, Entry]) -> None:
                     refuser="engine",
                     bites="selection",
                     effect="unsupported",
-                    why=gate.why or "The engine asks each kernel of its order whether it can run here; this one says no.",
-                    fix=gate.fix or "Nothing to do unless the kernel was asked for: the next one of the order is taken.",
+                    why=gate.why or "The engine asks each kernel of its order whether it can run; this one says no.",
+                    fix=gate.fix or "Nothing to do unless the kernel was asked for: the next of the order is taken.",
                     linear=True,
                 )
             since = f" >={gate.since}" if gate.since else ""

@@ -43,7 +43,7 @@ class LinearCell(NamedTuple):
 
 
 class Sheet(msgspec.Struct, frozen=True):
-    """One way to ask for one scheme in one release: per class of SMs a cell, or one per class of FlashInfer versions."""
+    """One way to ask, one scheme, one release: per class of SMs a cell, or one per class of FlashInfer versions."""
 
     strips: tuple[tuple[int, ...], ...]
 
@@ -108,7 +108,8 @@ class LinearGrid:
 
     def program(self, release: str) -> LinearProgram:
         """Return the selector of a release."""
-        return self._resolver.linear.program(self._engine_name, release)
+        program: LinearProgram = self._resolver.linear.program(self._engine_name, release)
+        return program
 
     def cell(self, release: str, scheme: str, ask: Ask, sm: str, fi: str | None = None) -> LinearCell:
         """Return a cell; FlashInfer is the one that the release pins unless given."""
@@ -160,7 +161,8 @@ class LinearGrid:
         return tuple(cells) if len(set(cells)) > 1 else (cells[0],)
 
     def _judge(self, base: Normalised, facts: Configuration) -> Verdict:
-        return self._resolver.linear.judge(msgspec.structs.replace(base, facts=facts))
+        verdict: Verdict = self._resolver.linear.judge(msgspec.structs.replace(base, facts=facts))
+        return verdict
 
     def _base(self, release: str, scheme: str) -> Normalised:
         key = (self._class(release), scheme)

@@ -45,4 +45,3 @@ def said_of(grid: LinearGrid, cell: LinearCell, ask: Ask) -> Said:
     if cell.verdict == "unknown":
         return Said("unknown", (), cell.untested or ", ".join(cell.missing))
     return Said("fails", tuple(dict.fromkeys(r.code for r in reasons if r.effect == "unsupported")))
-

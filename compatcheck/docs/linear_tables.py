@@ -13,7 +13,6 @@ from compatcheck.matrix.versions import parse
 from compatcheck.resolve.backend import of_release
 from compatcheck.resolve.describe import describe_condition
 
-
 OTHERWISE = "otherwise"
 
 

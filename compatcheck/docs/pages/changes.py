@@ -84,7 +84,9 @@ def linear(site: Site, old: str, new: str) -> dict[str, Any] | None:
         "kernels_removed": [n for n in before.kernels if n not in after.kernels],
         "options_added": [n for n in after.options if n in options[1] - options[0]],
         "options_removed": [n for n in before.options if n in options[0] - options[1]],
-        "variables_removed": [n for n in grid.linear.kernels if _variable(grid, old, n) and not _variable(grid, new, n)],
+        "variables_removed": [
+            n for n in grid.linear.kernels if _variable(grid, old, n) and not _variable(grid, new, n)
+        ],
         "orders": orders(grid, new) if orders(grid, new) != orders(grid, old) else [],
         "gates": _gates(before, after),
         "picks": linear_changes(grid, old, new),
