@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from compatcheck.matrix.linear_model import Linear
 from compatcheck.matrix.model import Kernel, Matrix, Rule
 from compatcheck.matrix.records import Limited
@@ -45,7 +47,7 @@ class Classes:
 
     def signature(self, axis: str, value: str | None) -> tuple[bool | None, ...]:
         """Return what every question about an axis answers for a value; equal answers cannot be told apart."""
-        facts = Configuration(**{axis: value})
+        facts = msgspec.convert({axis: value}, Configuration)
         answers: list[bool | None] = [predicate.test(facts) for predicate in self._asked[axis]]
         if value is not None and axis in VERSION_FIELDS:
             answers += [contains(rule.versions, value) for rule in self._rules if _on(rule, axis)]

@@ -74,7 +74,7 @@ def _by_flashinfer(grid: LinearGrid, scheme: str) -> Any:
 
 
 def _one_by_one(grid: LinearGrid, scheme: str) -> list[dict[str, Any]]:
-    """Return what asking the newest release for each kernel gives on every column, those that serve the scheme first."""
+    """Return what asking the newest release for each kernel gives; those that serve the scheme stand first."""
     asked = [ask for ask in grid.asks(grid.newest) if ask.kernel is not None]
     asked.sort(key=lambda ask: scheme not in grid.linear.kernels[str(ask.kernel)].serves)
     return [
@@ -104,7 +104,7 @@ def _preferred(grid: LinearGrid) -> list[dict[str, Any]]:
     """Return where a kernel stands ahead of one that it otherwise follows: releases, condition, pairs of kernels."""
     found = []
     for run in runs(grid.releases, lambda release: orders(grid, release)):
-        plain = next((order for when, order in run["answer"] if when == OTHERWISE), [])
+        plain: list[str] = next((order for when, order in run["answer"] if when == OTHERWISE), [])
         for when, order in run["answer"]:
             known = [name for name in order if name in plain]
             pairs = [(a, b) for a, b in pairwise(known) if plain.index(b) < plain.index(a)]
