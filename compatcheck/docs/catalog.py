@@ -149,11 +149,13 @@ def _built_in(engine: Engine) -> Iterator[Entry]:
 
 
 def _linear_words(linear: Linear, code: str) -> list[str]:
-    """Return what the engine prints where no kernel is left; a line that is only the gate's words says nothing more."""
-    if code != "no-linear-kernel":
-        return []
-    lines = [*linear.none_words, *linear.forced_words, *linear.scheme_words, *linear.unmatched_words]
-    return [line.words for line in lines if line.words != "{reason}"]
+    """Return what the engine prints; a line that is only the gate's words says nothing more."""
+    by_code = {
+        "no-linear-kernel": [*linear.none_words, *linear.forced_words, *linear.scheme_words, *linear.unmatched_words],
+        "linear-backend-not-for-layer": linear.ignored_words,
+        "linear-backend-overridden": linear.overridden_words,
+    }
+    return [line.words for line in by_code.get(code, []) if line.words != "{reason}"]
 
 
 def _selector(engine: Engine) -> Iterator[Entry]:

@@ -134,7 +134,18 @@ def test_linear_kernels_whose_package_is_missing_are_not_picked(cli: Cli, tmp_pa
 
 @pytest.mark.parametrize(("option", "package"), [("b12x", "b12x"), ("fbgemm", "fbgemm-gpu-genai")])
 def test_an_extra_lets_its_kernel_through(cli: Cli, tmp_path: Path, option: str, package: str) -> None:
-    asked = ("--linear", "w4a4", "--linear-backend", option, "--sm", "12.0", "--flashinfer", "0.7.0", "--format", "json")
+    asked = (
+        "--linear",
+        "w4a4",
+        "--linear-backend",
+        option,
+        "--sm",
+        "12.0",
+        "--flashinfer",
+        "0.7.0",
+        "--format",
+        "json",
+    )
     accepted = []
     for packages in ((), (package,)):
         name = saved(tmp_path, packages=installed("vllm", "flashinfer-python", *packages))
