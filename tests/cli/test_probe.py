@@ -98,7 +98,7 @@ def test_no_gpu(cli: Cli, tmp_path: Path) -> None:
 
 
 def installed(*names: str) -> dict[str, Any]:
-    packages = json.loads(RECORDED.read_text("utf-8"))["packages"]
+    packages: dict[str, Any] = json.loads(RECORDED.read_text("utf-8"))["packages"]
     versions = {"vllm": "0.33.0", "flashinfer-python": "0.7.2.post1"}
     return packages | {name: {"name": name, "version": versions.get(name, "1.0")} for name in names}
 
