@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from compatcheck.docs.environment import environment, render
@@ -27,6 +28,14 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 @pytest.fixture(scope="session")
 def small() -> LoadedMatrix:
     return load(SMALL)
+
+
+def without_linear(loaded: LoadedMatrix) -> LoadedMatrix:
+    """A matrix that says nothing of linear layers."""
+    replace, matrix = msgspec.structs.replace, loaded.matrix
+    engines = {name: replace(engine, linear=None) for name, engine in matrix.engines.items()}
+    rules = {code: rule for code, rule in matrix.rules.items() if rule.kind != "linear"}
+    return LoadedMatrix(replace(matrix, engines=engines, rules=rules), loaded.lines, loaded.digest)
 
 
 @pytest.fixture(scope="session")

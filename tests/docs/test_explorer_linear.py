@@ -13,8 +13,11 @@ from click.testing import CliRunner
 
 from compatcheck.cli.main import main
 from compatcheck.docs.linear_grid import LinearGrid
+from compatcheck.docs.render import render_all
 from compatcheck.docs.site import Site
+from compatcheck.matrix.load import LoadedMatrix
 from tests.docs.browser import Browser, body, choose, find_chromium
+from tests.docs.conftest import without_linear
 from tests.docs.test_explorer import CONTRAST
 
 CHROMIUM = find_chromium()
@@ -155,6 +158,21 @@ def test_contrast_and_names(linear: Browser, scheme: str) -> None:
     assert len(asked) > 50
     assert [role for role, name in asked if not name] == []
     linear.page("Emulation.setEmulatedMedia", features=[])
+
+
+def test_without_linear_layers_there_is_nothing_to_switch_to(
+    browser: Browser, small: LoadedMatrix, tmp_path: Path
+) -> None:
+    files = render_all(without_linear(small), tmp_path)
+    assert "nvfp4-linear.md" not in files
+    assert "rules/no-linear-kernel.md" not in files
+    assert "NVFP4 linear layers" not in files["changes/0.33.0.md"] + files["index.md"]
+    (tmp_path / "explorer.html").write_text(files["explorer.html"], "utf-8")
+    browser.errors.clear()
+    browser.open((tmp_path / "explorer.html").as_uri() + "#t=linear&b=engine&at=9.0")
+    assert visible(browser) == ["sm", "v", "fi", "kv", "kind", "head", "sink", "filter"]
+    assert {row[0] for row in body(browser)} == {"FLASHINFER", "PLAIN"}
+    assert browser.errors == []
 
 
 def test_random_cells_equal_check(linear: Browser, grid: LinearGrid, tmp_path: Path) -> None:
