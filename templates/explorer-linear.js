@@ -26,6 +26,11 @@ function linearText(cell, picked) {
   if (cell.kernel && (cell.other || cell.ask.kernel === null)) return `${MARK[mark]}: ${cell.kernel.short}`;
   return picked && cell.kernel && picked.kernel === cell.kernel ? `${MARK[mark]} (picked)` : MARK[mark];
 }
+// The gate that refuses the kernel asked for says more than that none is left.
+function linearWhy(cell) {
+  const gates = cell.tried.filter((one) => one[0] === cell.ask.kernel && one[2]).map((one) => one[2]);
+  return [...gates, ...cell.reasons.map((r) => r.code)].join(", ");
+}
 function linearRows() {
   const L = DATA.linear;
   const sms = state.sm === ALL ? DATA.sms.map((_, n) => n) : [indexOf(DATA.sms, state.sm)];
@@ -67,7 +72,7 @@ function drawLinear() {
     }
     if (one) {
       line.append(make("td", { text: last.kernel ? last.kernel.compute : "-" }));
-      line.append(make("td", { text: last.reasons.map((r) => r.code).join(", ") || last.untested || last.missing.join(", ") || "-" }));
+      line.append(make("td", { text: linearWhy(last) || last.untested || last.missing.join(", ") || "-" }));
     }
     return line;
   });
@@ -132,7 +137,7 @@ function detailLinear(panel) {
       ["Computes", meaning ? `${about.compute}: ${meaning.title}` : null], ["Speed", meaning && meaning.speed], ["Accuracy", meaning && meaning.accuracy],
       ["Fails at", cell.failsAt], ["Missing facts", cell.missing.join(", ")], ["Not tested", cell.untested],
       ["Library kernel", about && about.library],
-      ["Alignment", about ? (about.multiple_of ? `K and N are padded to multiples of ${about.multiple_of}; K per rank must be a multiple of 16` : "the engine pads neither K nor N; K per rank must be a multiple of 16") : null],
+      ["Alignment", about ? (about.multiple_of ? `K and N are padded to multiples of ${about.multiple_of}` : "no padding stated") + "; K per rank must be a multiple of 16" : null],
       ["Note", about && about.note], ["Evidence", linearProof(about, state.at)], ["Kernel since", about && about.since],
       ["Passed over", passedOver(cell)],
       ["Read in", about ? (about.sources || []).flatMap((ref, n) => (n ? [document.createTextNode(", "), link(ref)] : [link(ref)])) : null],

@@ -59,7 +59,7 @@ BUILT_IN_LINEAR = {
     "linear-backend-not-in-release": (
         "The release's command line does not know this value of --linear-backend",
         "config",
-        "The option came with 0.22, and later releases added values.",
+        "The option and its values came release by release; its parser refuses every other value.",
         "Use a release that has the value, or another way to choose the kernel.",
     ),
     "linear-backend-not-for-layer": (

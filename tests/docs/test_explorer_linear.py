@@ -71,6 +71,7 @@ def test_filters(linear: Browser, grid: LinearGrid) -> None:
     choose(linear, "sm", "12.0")
     rows = {row[0]: row for row in body(linear)}
     assert rows["CutlassNvFp4LinearKernel"][2] == "other: FlashInferCuteDslW4A16"
+    assert rows["FlashInferCuteDslNvFp4LinearKernel"][4] == "no-linear-kernel"
     assert rows["the engine's choice"][2:4] == ["yes: Marlin", "weight-only"]
     choose(linear, "fi", "0.6.13")
     assert {row[0]: row for row in body(linear)}["CutlassNvFp4LinearKernel"][2] == "other: Marlin"
@@ -79,6 +80,7 @@ def test_filters(linear: Browser, grid: LinearGrid) -> None:
     order = [tried.kernel for tried in grid.engine_pick(grid.newest, "nvfp4_w4a4", "12.0").tried]
     assert [row[0] for row in body(linear)][1 : 1 + len(order)] == order
     assert body(linear)[1][1] == "1"
+    assert {row[0]: row[4] for row in body(linear)}["TorchNvFp4LinearKernel"] == "linear-torch-sm, no-linear-kernel"
     choose(linear, "v", "0.19.1")
     status = linear.run("document.getElementById('status').textContent")
     assert "asks for Fbgemm, Emulation alone." in status
@@ -97,7 +99,7 @@ def test_a_cell_shows_everything_and_its_permalink_leads_back(linear: Browser, e
     for said in (
         "linear-trtllm-sm (unsupported)",
         "native: FP4 tensor cores",
-        "the engine pads neither K nor N",
+        "no padding stated; K per rank must be a multiple of 16",
         "flashinfer.mm_fp4.trtllm",
         "untested, no live run: known by reading",
         "is_supported@0.33.0",
