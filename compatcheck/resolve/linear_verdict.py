@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from compatcheck.matrix.linear_model import Linear
 from compatcheck.resolve import linear_findings as made
 from compatcheck.resolve.clusters import in_order
+from compatcheck.resolve.configuration import FIELDS
 from compatcheck.resolve.kernel import KernelCell
 from compatcheck.resolve.linear import LinearProgram, LinearSelection
 from compatcheck.resolve.normalise import ConfigurationError, Normalised
@@ -16,6 +17,8 @@ from compatcheck.resolve.verdict import BITES_ORDER, Finding, LinearAnswer, Verd
 
 if TYPE_CHECKING:
     from compatcheck.resolve.resolver import Resolver
+
+_FIELDS = frozenset(FIELDS)
 
 
 class LinearJudge:
@@ -122,7 +125,7 @@ class LinearJudge:
                 continue
             if holds:
                 findings.append(self._resolver.make.from_rule(program.code, rule, facts))
-            elif rule.effect == "unsupported":
+            elif rule.effect != "note":
                 missing |= program.missing(facts)
         return findings, missing
 
@@ -154,7 +157,8 @@ class LinearJudge:
         if supported is False:
             said = ", ".join(f"{axis}={getattr(cell, axis)}" for axis, ok in axes.items() if ok is False)
             return [], f"the matrix does not state that {id_} runs with {said}", frozenset()
-        return [], None, frozenset() if present else frozenset({"flashinfer_version"})
+        missing = program.missing(cell) & _FIELDS if supported is None else frozenset()
+        return [], None, missing if present else missing | {"flashinfer_version"}
 
 
 def _answer(linear: Linear, selected: str, facts: Any) -> LinearAnswer:
