@@ -73,11 +73,15 @@ class Target:
 
 
 class Plan:
-    """The cells of a target, and the kernels that have none and why."""
+    """The cells of a target, and the kernels that have none and why.
 
-    def __init__(self, cells: list[SmokeCell], left_out: dict[str, str]) -> None:
+    `declared` counts the cells before --only, --skip and --shard chose among them.
+    """
+
+    def __init__(self, cells: list[SmokeCell], left_out: dict[str, str], declared: int | None = None) -> None:
         self.cells = cells
         self.left_out = left_out
+        self.declared = len(cells) if declared is None else declared
 
 
 def plan(matrix: Matrix, target: Target, drivers: Sequence[Driver]) -> Plan:

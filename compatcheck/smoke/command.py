@@ -129,6 +129,7 @@ def plan_cells(options: SmokeOptions, matrix: LoadedMatrix, here: Here, kernels:
     target = here.target()
     planned = plan(matrix.matrix, target, kernels)
     cells = planned.cells + route_cells(matrix.matrix, target, kernels)
+    declared = len(cells)
     cells = [c for c in cells if not options.only or any(fnmatchcase(c.id, p) for p in options.only)]
     cells = [c for c in cells if not any(fnmatchcase(c.id, p) for p in options.skip)]
     if options.shard is not None:
@@ -138,7 +139,7 @@ def plan_cells(options: SmokeOptions, matrix: LoadedMatrix, here: Here, kernels:
     if (options.only or options.skip) and not cells:
         raise UsageError(f"no cell matches; `compatcheck smoke --list` shows the ids for SM {here.sm}")
     by_name = {kernel.name: kernel for kernel in kernels}
-    return Plan(ordered(cells, lambda c: by_name[c.driver].dear(c)), planned.left_out)
+    return Plan(ordered(cells, lambda c: by_name[c.driver].dear(c)), planned.left_out, declared)
 
 
 def _list(options: SmokeOptions, planned: Plan) -> int:
@@ -204,13 +205,14 @@ def _run(options: SmokeOptions, matrix: LoadedMatrix, here: Here, kernels: list[
             )
             judged = judge_all(cells, results)
             if options.evidence is not None:
-                document = make_evidence(fingerprint, (run,), judged, coverage(cells, judged), planned.left_out)
+                counted = coverage(planned.declared, judged)
+                document = make_evidence(fingerprint, (run,), judged, counted, planned.left_out)
                 write_evidence(options.evidence, document)
             if options.junit is not None:
                 from compatcheck.smoke.junit import write_junit
 
                 write_junit(options.junit, judged, fingerprint)
-    return _report(options, matrix, cells, judged, fingerprint, complete)
+    return _report(options, matrix, planned, judged, fingerprint, complete)
 
 
 def _believed(cell: SmokeCell | None, result: Result) -> bool:
@@ -280,12 +282,12 @@ def _no_gpu(planned: Plan) -> None:
 def _report(
     options: SmokeOptions,
     matrix: LoadedMatrix,
-    cells: Sequence[SmokeCell],
+    planned: Plan,
     judged: list[Judged],
     fingerprint: Fingerprint,
     complete: bool,
 ) -> int:
-    counted = coverage(cells, judged)
+    counted = coverage(planned.declared, judged)
     wrong = [item for item in judged if item.judgement == "contradicted"]
     if options.format == "json":
         from compatcheck.smoke.evidence import cell_evidence
@@ -304,7 +306,7 @@ def _report(
             )
             errors = f" {item.result.errors}" if item.result.errors else ""
             print(f"contradicted {item.result.id}: {item.why}{errors}{words}")  # noqa: T201
-        for text in patches(cells, judged, matrix, fingerprint):
+        for text in patches(planned.cells, judged, matrix, fingerprint):
             print(f"\n{text}")  # noqa: T201
         print(counted.line(fingerprint.sm))  # noqa: T201
     if not complete:
@@ -347,7 +349,7 @@ def evidence_judge(path: Path, output: Path, matrix: Path | None = None, overlay
     except OSError as error:
         _say(f"compatcheck evidence: {output}: {error.strerror}")
         return INTERNAL
-    return _report(SmokeOptions(), loaded, cells, judged, document.fingerprint, True)
+    return _report(SmokeOptions(), loaded, Plan(cells, document.left_out), judged, document.fingerprint, True)
 
 
 def evidence_merge(parts: Sequence[Path], output: Path) -> int:

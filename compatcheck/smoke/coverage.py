@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import msgspec
 
-from compatcheck.smoke.cell import SmokeCell
 from compatcheck.smoke.outcome import Judged
 
 
@@ -35,8 +34,8 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
-def coverage(cells: Sequence[SmokeCell], judged: Iterable[Judged]) -> Coverage:
-    """Count. Unavailable cells are not among the unproven ones; skipped cells count as not run."""
+def coverage(declared: int, judged: Iterable[Judged]) -> Coverage:
+    """Count, of so many declared cells. Unavailable ones are not among the unproven; skipped ones count as not run."""
     kept = {j.result.id: j for j in judged if j.result.outcome != "skipped"}
     unavailable: Counter[str] = Counter()
     counts: Counter[str] = Counter()
@@ -48,12 +47,12 @@ def coverage(cells: Sequence[SmokeCell], judged: Iterable[Judged]) -> Coverage:
         counts[item.judgement] += 1
         refused += item.judgement == "confirmed" and item.expected.kind in ("refused", "compile-error")
     return Coverage(
-        declared=len(cells),
+        declared=declared,
         run=len(kept),
         confirmed=counts["confirmed"],
         refused_as_declared=refused,
         contradicted=counts["contradicted"],
         unproven=counts["unproven"],
         unavailable=dict(unavailable),
-        not_run=sum(cell.id not in kept for cell in cells),
+        not_run=declared - len(kept),
     )

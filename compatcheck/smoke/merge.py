@@ -54,7 +54,7 @@ def merge(parts: Sequence[Evidence]) -> Evidence:
 
 
 def _coverage(parts: Sequence[Evidence], cells: Sequence[CellEvidence]) -> Coverage:
-    # Runs with the newest matrix know how many cells it declares; one that was given --only or --shard knows of fewer.
+    # Runs with the newest matrix know how many cells it declares.
     newest = parts[-1].fingerprint.matrix
     declared = max(*(p.coverage.declared for p in parts if p.fingerprint.matrix == newest), len(cells))
     unavailable = Counter(

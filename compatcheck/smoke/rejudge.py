@@ -34,7 +34,7 @@ def rejudge(evidence: Evidence, matrix: LoadedMatrix) -> tuple[Evidence, list[Sm
     document = msgspec.structs.replace(
         evidence,
         fingerprint=msgspec.structs.replace(at, matrix=matrix.digest),
-        coverage=coverage(cells, judged),
+        coverage=coverage(len(cells), judged),
         cells=tuple(sorted((cell_evidence(j, seen[j.result.id].run) for j in judged), key=lambda c: c.id)),
         left_out=dict(sorted(planned.left_out.items())),
     )
