@@ -7,11 +7,12 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 import msgspec
 
+from compatcheck.cli.batch_parts import judge_in_parts, processes
 from compatcheck.cli.exit_codes import USAGE, of_verdicts
 from compatcheck.resolve.configuration import FIELDS, Configuration
 from compatcheck.resolve.normalise import ConfigurationError, Normalised, nearest
@@ -46,11 +47,18 @@ def run_batch(loaded: LoadedMatrix, path: Path, defaults: Configuration, format_
     lines = data.split(b"\n")
     if lines and not lines[-1].strip():
         lines.pop()
-    rows, problems = _read(loaded, lines, name, defaults)
-    if problems:
-        return _tell(problems)
-    verdicts = (_judge(loaded, row, alternatives) for row in rows)
-    return of_verdicts(_write(verdicts, name, format_))
+
+    def judge(start: int, stop: int, out: BinaryIO) -> tuple[list[str], set[VerdictName]]:
+        rows, problems = _read(loaded, lines[start:stop], name, defaults, start + 1)
+        if problems:
+            return problems, set()
+        verdicts = (_judge(loaded, row, alternatives) for row in rows)
+        return [], _write(verdicts, name, format_, out)
+
+    out = sys.stdout.buffer
+    parts = processes(len(lines)) if format_ == "jsonl" else 1
+    problems, seen = judge_in_parts(len(lines), parts, judge, out) if parts > 1 else judge(0, len(lines), out)
+    return _tell(problems) if problems else of_verdicts(seen)
 
 
 def _tell(problems: list[str]) -> int:
@@ -73,13 +81,13 @@ def _judge(loaded: LoadedMatrix, row: Normalised, alternatives: bool) -> Verdict
 
 
 def _read(
-    loaded: LoadedMatrix, lines: list[bytes], name: str, defaults: Configuration
+    loaded: LoadedMatrix, lines: list[bytes], name: str, defaults: Configuration, first: int
 ) -> tuple[list[Normalised], list[str]]:
     decode = msgspec.json.Decoder(dict[str, Any]).decode
     normaliser = Normaliser(loaded.matrix, defaults)
     rows: list[Normalised] = []
     problems: list[str] = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines, start=first):
         try:
             fields = decode(line)
             # As many keys read as written, and no null among them: the fields say all that the line says.
@@ -146,10 +154,10 @@ def _problem(name: str, number: int, line: bytes, error: Exception) -> str:
     return f"{name}:{number}:{column}: {text}"
 
 
-def _write(verdicts: Iterator[Verdict], name: str, format_: str) -> set[VerdictName]:
-    """Write verdicts as they come; return which there were."""
+def _write(verdicts: Iterator[Verdict], name: str, format_: str, out: BinaryIO) -> set[VerdictName]:
+    """Write verdicts as they come; return which there were. Only JSON goes to `out`, all else to standard output."""
     if format_ in ("json", "jsonl"):
-        return _write_json(verdicts, lines=format_ == "jsonl")
+        return _write_json(verdicts, out, lines=format_ == "jsonl")
     seen: set[VerdictName] = set()
     if format_ == "text":
         counts: dict[VerdictName, int] = {}
@@ -173,10 +181,9 @@ def _write(verdicts: Iterator[Verdict], name: str, format_: str) -> set[VerdictN
     return seen
 
 
-def _write_json(verdicts: Iterator[Verdict], *, lines: bool) -> set[VerdictName]:
+def _write_json(verdicts: Iterator[Verdict], out: BinaryIO, *, lines: bool) -> set[VerdictName]:
     """Write each verdict as soon as it is there. The resolver gives one object for equal answers: encoded once."""
     encode = msgspec.json.Encoder().encode
-    out = sys.stdout.buffer
     known: dict[int, tuple[Verdict, bytes]] = {}
     seen: set[VerdictName] = set()
     waiting: list[bytes] = []

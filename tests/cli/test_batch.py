@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from compatcheck.cli.batch_parts import LEAST
+
 from ..report.sarif_structure import check_sarif
 from .conftest import Cli, documents, lines
 
@@ -195,3 +197,23 @@ def test_sarif_and_github_name_file_and_line(cli: Cli, tmp_path: Path) -> None:
     assert places == [("selector-head-size", 2), ("unknown", 3)]
     done = cli("check", "--batch", "a b.jsonl", "--format", "github")
     assert done.stdout.splitlines()[0].startswith("::error file=a b.jsonl,line=2,col=1,title=selector-head-size::")
+
+
+def test_a_large_batch_is_answered_as_its_pieces(process: Cli, tmp_path: Path) -> None:
+    """More lines than one process takes: the same bytes, in order. A bad line keeps its place; nothing is answered."""
+    kvs = ("auto", "fp8", "nvfp4", "fp8_e5m2")
+    rows = [
+        {"sm": ("8.0", "9.0", "10.0")[n % 3], "kv_cache_dtype": kvs[n % 4], "head_size": 16 * (1 + n % 32)}
+        for n in range(2 * LEAST + 7)
+    ]
+    (tmp_path / "all.jsonl").write_text(lines(*rows), encoding="utf-8")
+    (tmp_path / "first.jsonl").write_text(lines(*rows[:LEAST]), encoding="utf-8")
+    (tmp_path / "rest.jsonl").write_text(lines(*rows[LEAST:]), encoding="utf-8")
+    together = process("check", "--batch", "all.jsonl", timeout=300)
+    alone = [process("check", "--batch", name, timeout=300) for name in ("first.jsonl", "rest.jsonl")]
+    assert together.stdout == "".join(done.stdout for done in alone)
+    assert {together.returncode, *(done.returncode for done in alone)} == {1}
+    (tmp_path / "all.jsonl").write_text(lines(*rows) + '{"sm": "9.0", "head_sise": 1}\n', encoding="utf-8")
+    bad = process("check", "--batch", "all.jsonl", timeout=300)
+    assert (bad.returncode, bad.stdout) == (2, "")
+    assert bad.stderr.startswith(f"all.jsonl:{2 * LEAST + 8}:15: unknown field 'head_sise'")
