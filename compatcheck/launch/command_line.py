@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import msgspec
+
 from compatcheck.launch import docker
 from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.words import assignment, commands
@@ -96,13 +98,13 @@ def launches_in_script(
     column: int = 1,
     environment: dict[str, Word] | None = None,
     depth: int = 0,
-    indent: int = 0,
+    starts: tuple[tuple[int, int, int], ...] = (),
 ) -> list[Launch]:
     """Return every launch of a shell text; `export NAME=value` and plain assignments reach the later ones."""
     found: list[Launch] = []
     exported: dict[str, Word] = dict(environment or {})
     known = {name: word.text for name, word in exported.items() if not word.dynamic}
-    for words in commands(text, line, column, known, indent):
+    for words in commands(text, line, column, known, starts):
         export = words[0].text == "export" and len(words) > 1
         rest = words[1:] if export else words
         pairs = [assignment(word) for word in rest]
@@ -169,7 +171,7 @@ def _inside_shell(words: list[Word], env: dict[str, Word], depth: int) -> list[L
             continue
         if index + 1 < len(words):
             script = words[index + 1]
-            return launches_in_script(script.text, script.line, script.column + 1, env, depth + 1, script.indent)
+            return launches_in_script(script.text, script.line, script.column + 1, env, depth + 1, script.starts)
     return []
 
 
@@ -177,9 +179,10 @@ def _container(words: list[Word], env: dict[str, Word], depth: int) -> list[Laun
     container = docker.read_run(words)
     if container is None:
         return []
-    return in_container(
+    found = in_container(
         container.command, container.environment, container.image, container.entrypoint, depth, place=words[0]
     )
+    return [with_files(launch, container.env_files) for launch in found]
 
 
 def in_container(
@@ -214,8 +217,11 @@ def in_container(
     return [with_image(launch, image) for launch in found]
 
 
+def with_files(launch: Launch, files: tuple[Word, ...]) -> Launch:
+    """Return the launch with the files that its container takes variables from."""
+    return msgspec.structs.replace(launch, env_files=(*launch.env_files, *files)) if files else launch
+
+
 def with_image(launch: Launch, image: Word | None) -> Launch:
     """Return the launch with its image, unless an inner one is nearer."""
-    import msgspec
-
     return launch if launch.image is not None or image is None else msgspec.structs.replace(launch, image=image)

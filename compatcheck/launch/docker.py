@@ -42,6 +42,7 @@ class Container(msgspec.Struct, frozen=True):
     command: list[Word]
     environment: dict[str, Word]
     entrypoint: list[Word] | None
+    env_files: tuple[Word, ...] = ()
 
 
 def read_run(words: list[Word]) -> Container | None:
@@ -56,6 +57,7 @@ def read_run(words: list[Word]) -> Container | None:
     rest = rest[1:]
     environment: dict[str, Word] = {}
     entrypoint: list[Word] | None = None
+    files: list[Word] = []
     while rest and rest[0].text.startswith("-"):
         name, equals, inline = rest[0].text.partition("=")
         place = rest[0]
@@ -75,9 +77,11 @@ def read_run(words: list[Word]) -> Container | None:
             )
         elif name == "--entrypoint" and value is not None:
             entrypoint = [value] if value.text else []
+        elif name == "--env-file" and value is not None:
+            files.append(value)
     if not rest:
         return None
-    return Container(rest[0], rest[1:], environment, entrypoint)
+    return Container(rest[0], rest[1:], environment, entrypoint, tuple(files))
 
 
 def _is_switch(name: str) -> bool:

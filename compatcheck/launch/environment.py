@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from compatcheck.launch import findings
+from compatcheck.launch.engine_release import EngineRelease
 from compatcheck.launch.flag_table import FlagTable, reads_variable
 from compatcheck.launch.model import Placed, Report, Word
+from compatcheck.matrix.versions import parse
 from compatcheck.resolve.verdict import FindingSource
 
 RELEVANT = {
@@ -14,6 +16,21 @@ RELEVANT = {
     "VLLM_MLA_DISABLE": "the model is served without MLA",
 }
 _PREFIX = "VLLM_"
+OLD_UNTIL = "0.15.0"
+OLD: dict[str, str | None] = {
+    "VLLM_ATTENTION_BACKEND": "backend",
+    "VLLM_USE_TRTLLM_ATTENTION": "use_trtllm_attention",
+    "VLLM_FLASH_ATTN_VERSION": "flash_attn_version",
+    "VLLM_FLASHINFER_DISABLE_Q_QUANTIZATION": None,
+    "VLLM_USE_CUDNN_PREFILL": None,
+    "VLLM_USE_TRTLLM_RAGGED_DEEPSEEK_PREFILL": None,
+    "VLLM_DISABLE_FLASHINFER_PREFILL": None,
+}
+"""Variables that no covered release reads and older ones did -> the configuration field that they set.
+
+Source: vllm/config/attention.py:AttentionConfig._set_from_env_if_set@0.14.1; nothing in the wheel of 0.15.0 or 0.16.0
+names any of them.
+"""
 
 
 class EnvironmentFacts:
@@ -27,15 +44,18 @@ class EnvironmentFacts:
         self.reports: list[Report] = []
 
 
-def read_environment(environment: dict[str, Word], flags: FlagTable) -> EnvironmentFacts:
-    """Return what a release makes of these variables."""
+def read_environment(
+    environment: dict[str, Word], flags: FlagTable, release: EngineRelease | None = None
+) -> EnvironmentFacts:
+    """Return what a release makes of these variables. `release`: the table's by default."""
     facts = EnvironmentFacts()
+    asked = release or EngineRelease(release=flags.release, version=flags.release)
     for name, word in environment.items():
-        _read(facts, name, word, flags)
+        _read(facts, name, word, flags, asked)
     return facts
 
 
-def _read(facts: EnvironmentFacts, name: str, word: Word, flags: FlagTable) -> None:
+def _read(facts: EnvironmentFacts, name: str, word: Word, flags: FlagTable, release: EngineRelease) -> None:
     value = None if word.dynamic else word.text
     if name == "FLASHINFER_DISABLE_VERSION_CHECK" and value not in (None, "", "0"):
         finding = findings.make(
@@ -55,6 +75,14 @@ def _read(facts: EnvironmentFacts, name: str, word: Word, flags: FlagTable) -> N
     if not name.startswith(_PREFIX):
         _report(facts, name, "not relevant", "not read by the selection of attention backends", word)
         return
+    version = release.version
+    if name in OLD and version is not None and parse(version) < parse(OLD_UNTIL):
+        _old(facts, name, word)
+        return
+    if not reads_variable(name, flags.release) and release.outside is not None and name not in OLD:
+        why = f"vLLM {version} is not covered; nothing is known of what it reads"
+        _report(facts, name, "unknown", why, word)
+        return
     if not reads_variable(name, flags.release):
         finding = findings.ignored_variable(name, value, flags)
         facts.findings.append(Placed(finding, word.line, word.column))
@@ -63,9 +91,10 @@ def _read(facts: EnvironmentFacts, name: str, word: Word, flags: FlagTable) -> N
     if name not in RELEVANT:
         _report(facts, name, "not relevant", "read by this release, not for attention backends", word)
         return
-    _report(facts, name, "understood", RELEVANT[name], word)
     if value is None:
+        _report(facts, name, "unknown", "its value is known only where it is run", word, name)
         return
+    _report(facts, name, "understood", RELEVANT[name], word)
     on = value.strip() not in ("", "0")
     if name == "VLLM_BATCH_INVARIANT":
         facts.fields["use_batch_invariant"] = on
@@ -75,5 +104,30 @@ def _read(facts: EnvironmentFacts, name: str, word: Word, flags: FlagTable) -> N
         facts.places["use_mla"] = (word.line, word.column)
 
 
-def _report(facts: EnvironmentFacts, name: str, status: Any, why: str, word: Word) -> None:
-    facts.reports.append(Report(name=name, status=status, why=why, line=word.line, column=word.column))
+def _old(facts: EnvironmentFacts, name: str, word: Word) -> None:
+    """Read a variable as releases before 0.15 did: each was the same as a key of --attention-config."""
+    field = OLD[name]
+    why = f"read up to vLLM 0.14.1; {OLD_UNTIL} was the first without it"
+    if word.dynamic:
+        _report(facts, name, "unknown", "its value is known only where it is run", word, field or name)
+        return
+    if field is None:
+        _report(facts, name, "not relevant", why, word)
+        return
+    _report(facts, name, "understood", why, word)
+    value: Any = word.text.upper()
+    if field == "flash_attn_version":
+        value = int(word.text) if word.text.isdigit() else None
+    elif field == "use_trtllm_attention":
+        value = word.text not in ("0", "")
+    if value not in (None, ""):
+        facts.fields[field] = value
+        facts.places[field] = (word.line, word.column)
+
+
+def _report(
+    facts: EnvironmentFacts, name: str, status: Any, why: str, word: Word, missing: str | None = None
+) -> None:
+    facts.reports.append(
+        Report(name=name, status=status, why=why, line=word.line, column=word.column, missing=missing)
+    )

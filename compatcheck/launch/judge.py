@@ -69,7 +69,7 @@ def judge_launch(
     own_findings = [placed.finding for placed in launch.findings]
     known = [a for a in facts.assumed if a.value is not None]
     return LaunchVerdict(
-        lead=with_findings(lead.verdict, own_findings, known),
+        lead=with_findings(lead.verdict, own_findings, known, launch.missing),
         facts=lead.facts,
         layers=tuple(layers),
         launch=launch,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from typing import Any
 
-from compatcheck.launch import findings
+from compatcheck.launch import findings, refusals
+from compatcheck.launch.acceptance import with_key
 from compatcheck.launch.arguments import Parsed
+from compatcheck.launch.engine_release import EngineRelease
 from compatcheck.launch.flag_table import FlagTable
 from compatcheck.launch.model import Placed, Report, Setting
 
@@ -15,8 +16,9 @@ from compatcheck.launch.model import Placed, Report, Setting
 class OptionFacts:
     """What the options say: configuration fields, and what else the model's facts depend on."""
 
-    def __init__(self, flags: FlagTable) -> None:
+    def __init__(self, flags: FlagTable, release: EngineRelease) -> None:
         self.flags = flags
+        self.release = release
         self.fields: dict[str, Any] = {}
         self.places: dict[str, tuple[int, int]] = {}
         self.tensor_parallel = 1
@@ -26,6 +28,8 @@ class OptionFacts:
         self.backend_per_kind: dict[str, str] = {}
         self.hf_overrides: dict[str, Any] = {}
         self.hf_config_path: str | None = None
+        self.open: set[str] = set()
+        """Options that decide, with a value that only the shell knows."""
         self.findings: list[Placed] = []
         self.reports: list[Report] = []
 
@@ -35,9 +39,9 @@ class OptionFacts:
         self.places[field] = (setting.line, setting.column)
 
 
-def read_options(parsed: Parsed, flags: FlagTable) -> OptionFacts:
-    """Return what a release makes of the options; of a repeated one the last counts."""
-    facts = OptionFacts(flags)
+def read_options(parsed: Parsed, flags: FlagTable, release: EngineRelease | None = None) -> OptionFacts:
+    """Return what a release makes of the options; of a repeated one the last counts. `release`: the table's by default."""
+    facts = OptionFacts(flags, release or EngineRelease(release=flags.release, version=flags.release))
     last: dict[str, Setting] = {setting.option: setting for setting in parsed.settings}
     for setting in parsed.settings:
         handler = HANDLERS.get(setting.option)
@@ -46,7 +50,9 @@ def read_options(parsed: Parsed, flags: FlagTable) -> OptionFacts:
         elif handler is None:
             _report(facts, setting, "not relevant", "does not decide which attention backend works")
         elif setting.dynamic:
-            _report(facts, setting, "unknown", f"its value {setting.value} is known only where it is run")
+            why = f"its value {_shown(setting.value)} is known only where it is run"
+            _report(facts, setting, "unknown", why, _LACKING.get(setting.option, f"the value of {setting.option}"))
+            facts.open.add(setting.option)
         else:
             _report(facts, setting, "understood", handler(facts, setting))
         _keys(facts, setting)
@@ -64,8 +70,14 @@ def read_options(parsed: Parsed, flags: FlagTable) -> OptionFacts:
     return facts
 
 
-def _report(facts: OptionFacts, setting: Setting, status: Any, why: str) -> None:
-    facts.reports.append(Report(name=setting.written, status=status, why=why, line=setting.line, column=setting.column))
+def _report(facts: OptionFacts, setting: Setting, status: Any, why: str, missing: str | None = None) -> None:
+    facts.reports.append(
+        Report(name=setting.written, status=status, why=why, line=setting.line, column=setting.column, missing=missing)
+    )
+
+
+def _shown(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _keys(facts: OptionFacts, setting: Setting) -> None:
@@ -76,16 +88,12 @@ def _keys(facts: OptionFacts, setting: Setting) -> None:
     for key in setting.value:
         if key in flag.keys:
             continue
-        near = difflib.get_close_matches(key, flag.keys, n=1)
-        finding = findings.make(
-            "launch-config-key",
-            "The release's configuration has no such key",
-            f"vLLM {facts.flags.release}'s {setting.option} has no key {key!r}.",
-            effect="unsupported",
-            fix=f"Did you mean {near[0]}?" if near else f"Remove {key!r}.",
-            actual=key,
-        )
+        accepted = with_key(setting.option, key) if facts.release.version is None else None
+        finding = refusals.of_config_key(setting.option, key, facts.flags, accepted, facts.release.outside)
         facts.findings.append(Placed(finding, setting.line, setting.column))
+        if finding.effect == "note":
+            lacking = "engine_version" if accepted else f"the options of vLLM {facts.release.outside}"
+            _report(facts, setting, "unknown", finding.message, lacking)
 
 
 def _both_backends(facts: OptionFacts, last: dict[str, Setting]) -> None:
@@ -261,3 +269,12 @@ HANDLERS: dict[str, Callable[[OptionFacts, Setting], str]] = {
     "--model": _model,
 }
 """Every option that decides, and its reader; adding one is one function and one line."""
+
+_LACKING: dict[str, str | None] = {
+    "--attention-backend": "backend",
+    "--kv-cache-dtype": "kv_cache_dtype",
+    "--block-size": "block_size",
+    "--dtype": "dtype",
+    "--model": None,
+}
+"""Option -> the configuration field that is missing without its value; None where the model's own facts say it."""

@@ -1,43 +1,64 @@
 """Shell text into commands of words, each with its place. Nothing is run: what a shell would compute stays unknown.
 
-Quotes, escapes, line continuations, comments, redirections, here-documents and variables that the text itself sets are
-understood; command substitutions and variables that it does not set give a word that is marked `dynamic`.
+Quotes, escapes, line continuations, comments, redirections, here-documents, and variables and arrays that the text
+itself sets are understood; command substitutions, variables that it does not set and the placeholders of
+documentation (<name>, [a|b], ...) give a word that is marked `dynamic`.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 
 from compatcheck.launch.model import Word
+from compatcheck.launch.shell_variables import CLOSERS, OPENERS, TESTS, Variables
 
+UNCLOSED = "\u2026 (the quote is not closed)"
+"""Ends a word whose quote nothing closes."""
 MAX_TEXT = 1_000_000
 """Characters; a launch script is a few hundred lines."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BRACED = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)(?:(:?[-=?+])([^{}]*))?\}")
+_ARRAY = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\[[@*]\](?::?[-+](?:[^{}]|\$\{[^{}]*\})*)?\}")
+_ARRAY_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=$")
 _PLACEHOLDER = re.compile(r"<[A-Za-z][\w .:/|-]*>")
+_CHOICE = re.compile(r"\[[\w./:+-]+(?: ?\| ?[\w./:+-]+)+\]|\{[\w./:+-]+(?:\|[\w./:+-]+)+\}|\[--?[A-Za-z][^\[\];&|\n]*\]")
+"""Documentation's `[fp8|auto]`, `{a|b}` and `[--option VALUE]`: no shell means anything by them."""
+_ELLIPSES = frozenset({"...", "\u2026", "[...]", "[options]", "[OPTIONS]"})
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)([A-Za-z_]\w*)\1")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=", re.S)
-_OPENERS = frozenset({"if", "for", "while", "until", "case"})
-_CLOSERS = frozenset({"fi", "done", "esac"})
-_LEADERS = frozenset({"then", "else", "elif", "do", "{", "(", "!"}) | _OPENERS
+_LEADERS = frozenset({"then", "else", "elif", "do", "{", "(", "!"}) | OPENERS
 
 
 def commands(
-    text: str, line: int = 1, column: int = 1, variables: dict[str, str] | None = None, indent: int = 0
+    text: str,
+    line: int = 1,
+    column: int = 1,
+    variables: dict[str, str] | None = None,
+    starts: tuple[tuple[int, int, int], ...] = (),
 ) -> Iterator[list[Word]]:
     """Yield the simple commands of a shell text in order, each as its words.
 
-    `line` and `column` are the place of the text's first character; every later line starts `indent` columns in.
-    Variables that the text assigns are filled in
-    where they are used later; one that a branch may have set differently is not.
+    `line` and `column` are the place of the text's first character; `starts` are those of its pieces, (offset, line,
+    column), where they cannot be counted. Variables that the text assigns are filled in where they are used later; one
+    that a branch may have set differently is not.
     """
-    state = _Variables(dict(variables or {}))
-    for words in _Scanner(text[:MAX_TEXT], line, column, state, indent).run():
-        while words and words[0].text in _CLOSERS | _LEADERS and not words[0].dynamic:
-            state.depth += (words[0].text in _OPENERS) - (words[0].text in _CLOSERS)
+    state = Variables(dict(variables or {}))
+    scanner = _Scanner(text[:MAX_TEXT], line, column, state, starts)
+    for words in scanner.run():
+        if scanner.joined not in ("&&", "||"):
+            state.tested = False
+        while words and words[0].text in CLOSERS | _LEADERS and not words[0].dynamic:
+            if words[0].text in OPENERS:
+                state.enter(words[0].text)
+            elif words[0].text in CLOSERS:
+                state.leave()
             words = words[1:]
-        state.learn(words)
+        state.tested = state.tested or scanner.joined == "||"
+        state.learn(words, scanner.arrays)
+        scanner.arrays = []
+        state.tested = state.tested or (bool(words) and words[0].text in TESTS)
         if words:
             yield words
 
@@ -51,47 +72,27 @@ def assignment(word: Word) -> tuple[str, Word] | None:
     return match[1], value
 
 
-class _Variables:
-    def __init__(self, values: dict[str, str]) -> None:
-        self.values = values
-        self.unsure: set[str] = set()
-        self.depth = 0
-
-    def learn(self, words: list[Word]) -> None:
-        """Note what a command that only assigns (`A=1 B=2`, `export A=1`) sets."""
-        rest = words[1:] if words and words[0].text in ("export", "declare", "local", "readonly") else words
-        pairs = [assignment(word) for word in rest]
-        if not pairs or any(pair is None for pair in pairs):
-            return
-        for pair in pairs:
-            assert pair is not None
-            name, value = pair
-            if value.dynamic or (self.depth > 0 and self.values.get(name, value.text) != value.text):
-                self.values.pop(name, None)
-                self.unsure.add(name)
-            elif self.depth == 0 or name not in self.unsure:
-                self.values[name] = value.text
-                self.unsure.discard(name)
-
-    def get(self, name: str, default: str | None) -> str | None:
-        if name in self.unsure:
-            return None
-        return self.values.get(name, default)
-
-
 class _Scanner:
-    def __init__(self, text: str, line: int, column: int, variables: _Variables, indent: int) -> None:
+    def __init__(
+        self, text: str, line: int, column: int, variables: Variables, starts: tuple[tuple[int, int, int], ...]
+    ) -> None:
         self.text = text
         self.at = 0
         self.line = line
         self.column = column
-        self.indent = indent
+        self.starts = starts
         self.variables = variables
+        self.joined = ""
+        """The operator before the command that was given out last."""
+        self.arrays: list[tuple[str, bool, list[Word]]] = []
+        """Arrays that this command sets: name, whether it adds to them, elements."""
         self.heredocs: list[str] = []
         self.words: list[Word] = []
         self.part: list[str] = []
         self.open = False
         self.dynamic = False
+        self.gone = False
+        """Whether the word at hand holds an array without elements: with nothing else in it, it is no word."""
         self.start = (line, column)
 
     # --------------------------------------------------------------------------------------- moving
@@ -105,7 +106,7 @@ class _Scanner:
         self.at += 1
         if char == "\n":
             self.line += 1
-            self.column = 1 + self.indent
+            self.column = 1
         else:
             self.column += 1
         return char
@@ -114,15 +115,22 @@ class _Scanner:
         for _ in range(min(count, len(self.text) - self.at)):
             self._next()
 
+    def _place(self) -> tuple[int, int]:
+        if not self.starts:
+            return self.line, self.column
+        offset, line, column = self.starts[max(0, bisect_right(self.starts, self.at, key=lambda s: s[0]) - 1)]
+        return line, column + max(0, self.at - offset)
+
     def _begin(self) -> None:
         if not self.open:
             self.open = True
-            self.start = (self.line, self.column)
+            self.start = self._place()
 
     def _end_word(self) -> None:
-        if self.open:
-            self.words.append(Word("".join(self.part), *self.start, self.dynamic, self.indent))
-        self.part, self.open, self.dynamic = [], False, False
+        text = "".join(self.part)
+        if self.open and not (self.gone and not text):
+            self.words.append(Word(text, *self.start, self.dynamic or text in _ELLIPSES))
+        self.part, self.open, self.dynamic, self.gone = [], False, False, False
 
     def _end_command(self) -> list[Word]:
         self._end_word()
@@ -144,28 +152,71 @@ class _Scanner:
                 self._next()
                 if words:
                     yield words
+                    self.joined = ""
                 self._skip_heredocs()
             elif char == "#" and not self.open:
                 while self._peek() not in ("\n", ""):
                     self._next()
-            elif char == "<" and (match := _PLACEHOLDER.match(self.text, self.at)):
+            elif (match := self._placeholder(char)) is not None:
                 self._begin()
                 self.dynamic = True
                 self.part.append(match[0])
                 self._skip(len(match[0]))
             elif char in "<>":
                 self._redirection()
+            elif char == "(" and self.open and (name := _ARRAY_NAME.match("".join(self.part))) and not self.dynamic:
+                self._array(name)
             elif char in ";|&()":
                 words = self._end_command()
-                self._next()
+                operator = self._next()
+                if operator in "|&" and self._peek() == operator:
+                    operator += self._next()
                 if words:
                     yield words
+                if words or operator != ")":
+                    self.joined = operator
             else:
                 self._begin()
                 self._word_part(char)
         words = self._end_command()
         if words:
             yield words
+
+    def _placeholder(self, char: str) -> re.Match[str] | None:
+        if char == "<":
+            return _PLACEHOLDER.match(self.text, self.at)
+        fresh = not self.open or (self.part and self.part[-1] == "=")
+        return _CHOICE.match(self.text, self.at) if char in "[{" and fresh else None
+
+    def _array(self, name: re.Match[str]) -> None:
+        """Read `NAME=(...)` or `NAME+=(...)`; its words are kept as elements, with their own places."""
+        outer, start = self.words, self.start
+        self.words, self.part, self.open = [], [], False
+        self._next()
+        while self._peek() not in (")", ""):
+            char = self._peek()
+            if char == "\\":
+                self._escape()
+            elif char in " \t\r\n":
+                self._end_word()
+                self._next()
+            elif char == "#" and not self.open:
+                while self._peek() not in ("\n", ""):
+                    self._next()
+            elif (match := self._placeholder(char)) is not None:
+                self._begin()
+                self.dynamic = True
+                self.part.append(match[0])
+                self._skip(len(match[0]))
+            else:
+                self._begin()
+                self._word_part(char)
+        self._end_word()
+        self._skip(1)
+        self.arrays.append((name[1], bool(name[2]), self.words))
+        self.words = outer
+        self.part, self.open, self.start = [f"{name[0]}(...)"], True, start
+        self._end_word()
 
     def _escape(self) -> None:
         if self._peek(1) == "\n" or (self._peek(1) == "\r" and self._peek(2) == "\n"):
@@ -181,7 +232,7 @@ class _Scanner:
             self._next()
             while self._peek() not in ("'", ""):
                 self.part.append(self._next())
-            self._skip(1)
+            self._close()
         elif char == '"':
             self._double_quoted()
         elif char == "$":
@@ -209,11 +260,22 @@ class _Scanner:
                 self._dollar(quoted=True)
             else:
                 self.part.append(self._next())
+        self._close()
+
+    def _close(self) -> None:
+        """Skip the closing quote; without one the shell waits for more, and what the word is stays open."""
+        self.dynamic = self.dynamic or not self._peek()
+        if not self._peek():
+            self.part.append(UNCLOSED)
         self._skip(1)
 
     def _dollar(self, *, quoted: bool) -> None:
         if self._peek(1) == "(":
             self._substitution()
+            return
+        array = _ARRAY.match(self.text, self.at + 1)
+        if array is not None:
+            self._expand(array, quoted=quoted)
             return
         braced = _BRACED.match(self.text, self.at + 1)
         plain = _NAME.match(self.text, self.at + 1)
@@ -240,6 +302,25 @@ class _Scanner:
                 self._end_word()
                 self.open, self.start = True, start
             self.part.append(pieces[-1])
+
+    def _expand(self, match: re.Match[str], *, quoted: bool) -> None:
+        """Put an array's elements in place of `${NAME[@]}`, each as a word of its own."""
+        elements = self.variables.array(match[1])
+        self._skip(match.end() - self.at)
+        if elements is None:
+            self.dynamic = True
+            self.part.append("${" + match[1] + "[@]}")
+            return
+        self.gone = self.gone or not elements
+        pieces = elements if quoted else [e for e in elements if e.dynamic or e.text]
+        for index, element in enumerate(pieces):
+            if index:
+                self._end_word()
+            if not "".join(self.part):
+                self.start = (element.line, element.column) if not element.dynamic else self.start
+            self.open = True
+            self.dynamic = self.dynamic or element.dynamic
+            self.part.append(element.text)
 
     def _substitution(self) -> None:
         self.dynamic = True

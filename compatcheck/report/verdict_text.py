@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compatcheck.report.styled import Line, line
-from compatcheck.resolve.configuration import DEFAULTS, QUIET_DEFAULTS, Configuration
+from compatcheck.resolve.configuration import DEFAULTS, FIELDS, QUIET_DEFAULTS, Configuration
 from compatcheck.resolve.verdict import Finding, MlaPrefill, RouteAnswer, Verdict
 
 _KEPT = frozenset({"no-valid-backend", "no-linear-kernel", "linear-backend-not-for-layer", "linear-backend-overridden"})
@@ -38,8 +38,8 @@ def render(verdict: Verdict, facts: Configuration) -> list[Line]:
 
 
 def option(field: str) -> str:
-    """Return the command-line option of a field: head_size -> --head-size."""
-    return "--" + field.replace("_", "-")
+    """Return the command-line option of a field: head_size -> --head-size; other words stay as they are."""
+    return "--" + field.replace("_", "-") if field in FIELDS else field
 
 
 def headline(verdict: Verdict, facts: Configuration) -> str:

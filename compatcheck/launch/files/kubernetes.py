@@ -46,7 +46,19 @@ def _container(container: Node, lines: list[str], gpu: Word | None) -> list[Laun
         environment_of(container.get("env")),
         container,
         gpu,
+        _sources(container.get("envFrom")),
     )
+
+
+def _sources(node: Node | None) -> tuple[Word, ...]:
+    """Return the config maps and secrets whose every key becomes a variable; what they hold is in the cluster."""
+    found: list[Word] = []
+    for item in node.items() if node is not None else ():
+        for kind, title in (("configMapRef", "config map"), ("secretRef", "secret")):
+            name = item.get(kind, "name")
+            if name is not None and name.text():
+                found.append(Word(f"{title} {name.text()}", name.line, name.column, dynamic=True))
+    return tuple(found)
 
 
 def _gpu(pod: Node) -> Word | None:
