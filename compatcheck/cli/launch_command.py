@@ -59,6 +59,14 @@ def judge_words(
     from compatcheck.launch.facts import read_launch
     from compatcheck.launch.judge import judge_launch
 
+    from compatcheck.launch.model_source import ModelError, expect_model
+
+    if model is not None:
+        try:
+            expect_model(model)
+        except ModelError as error:
+            click.echo(str(error), err=True)
+            sys.exit(USAGE)
     launch = read_words(words, model)
     first = read_launch(loaded.matrix, launch, given, model=model)
     configurations = [given]

@@ -15,6 +15,7 @@ from compatcheck.launch.model import Launch, LaunchFacts, Layer, Placed, Report,
 from compatcheck.launch.model_reading import ModelReader
 from compatcheck.launch.option_facts import OptionFacts, read_options
 from compatcheck.launch.parsing import OptionReader
+from compatcheck.launch.windows import hybrid_manager
 from compatcheck.matrix.model import Matrix
 from compatcheck.resolve.configuration import FIELDS, Configuration
 from compatcheck.resolve.verdict import Assumption
@@ -75,6 +76,8 @@ class _Reader:
         return LaunchFacts(
             configuration=Configuration(**self.fields),
             release=self.flags.release,
+            line=self.launch.line,
+            column=self.launch.column,
             model=name,
             layers=tuple(self._own_facts(layer, options) for layer in layers),
             assumed=tuple(
@@ -83,6 +86,8 @@ class _Reader:
             findings=(*reader.findings, *environment.findings, *options.findings, *model.findings),
             reports=reports,
             missing=self._missing([*(report.missing for report in reports), *model.missing]),
+            hybrid_manager=hybrid_manager(options.hybrid_off, options.connector, self.flags.release),
+            connector=options.connector,
             unreadable=tuple(model.unreadable),
             places=self.places,
         )

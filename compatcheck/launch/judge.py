@@ -9,6 +9,7 @@ import msgspec
 from compatcheck.launch import findings
 from compatcheck.launch.layer_kinds import NO_CACHE
 from compatcheck.launch.model import LaunchFacts, Placed
+from compatcheck.launch.windows import judge_windows, without_rule
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.merge import SEVERITY, with_findings
 from compatcheck.resolve.normalise import ConfigurationError, normalise
@@ -57,6 +58,8 @@ def judge_launch(
         refused += [placed for placed in more if placed.finding.code not in {p.finding.code for p in refused}]
         normal = normalise(loaded.matrix, own)
         verdict = loaded.resolver.resolve(own, alternatives=alternatives)
+        if facts.model is not None:
+            verdict = without_rule(verdict)
         alias = _alias(loaded, own, verdict)
         if alias is not None:
             verdict = with_findings(verdict, [alias])
@@ -65,7 +68,17 @@ def judge_launch(
     lead = min(judged, key=_severity) if judged else _no_attention(loaded, base)
     assert lead.verdict is not None
     assert lead.facts is not None
-    launch = msgspec.structs.replace(facts, findings=(*facts.findings, *refused))
+    windows = judge_windows(
+        [layer.facts for layer in judged if layer.facts is not None],
+        [_used(layer) for layer in judged],
+        facts.hybrid_manager,
+        facts.connector,
+    )
+    if windows.finding is not None:
+        refused.append(Placed(windows.finding, *_place(facts, "backend")))
+    launch = msgspec.structs.replace(
+        facts, findings=(*facts.findings, *refused), missing=(*facts.missing, *windows.missing)
+    )
     own_findings = [placed.finding for placed in launch.findings]
     known = [a for a in facts.assumed if a.value is not None]
     return LaunchVerdict(
@@ -74,6 +87,16 @@ def judge_launch(
         layers=tuple(layers),
         launch=launch,
     )
+
+
+def _used(layer: LayerVerdict) -> str | None:
+    assert layer.verdict is not None
+    assert layer.facts is not None
+    return layer.facts.backend or layer.verdict.selected
+
+
+def _place(facts: LaunchFacts, field: str) -> tuple[int, int]:
+    return facts.places.get(field, (facts.line, facts.column))
 
 
 def _severity(layer: LayerVerdict) -> int:

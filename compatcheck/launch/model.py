@@ -99,6 +99,9 @@ class LaunchFacts(msgspec.Struct, frozen=True, kw_only=True):
     configuration: Configuration
     release: str
     """The covered release whose options were looked up."""
+    line: int = 1
+    column: int = 1
+    """Where the launch stands."""
     model: str | None = None
     layers: tuple[Layer, ...] = ()
     assumed: tuple[Assumption, ...] = ()
@@ -106,6 +109,9 @@ class LaunchFacts(msgspec.Struct, frozen=True, kw_only=True):
     reports: tuple[Report, ...] = ()
     missing: tuple[str, ...] = ()
     """What the launch leaves open and the verdict depends on: fields, or words where no field says it."""
+    hybrid_manager: bool | None = True
+    """Whether the hybrid KV-cache manager is on; None where a KV connector's class decides."""
+    connector: str | None = None
     unreadable: tuple[ModelError, ...] = ()
     """Files of the model that are there and cannot be used."""
     places: dict[str, tuple[int, int]] = {}

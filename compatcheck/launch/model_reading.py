@@ -16,7 +16,7 @@ from compatcheck.launch.model_source import ModelError, ModelSource, find_model
 from compatcheck.launch.option_facts import OptionFacts
 from compatcheck.matrix.model import Matrix
 from compatcheck.resolve.configuration import Configuration
-from compatcheck.resolve.verdict import Assumption, Finding
+from compatcheck.resolve.verdict import Assumption, Finding, FindingSource
 
 
 class ModelReader:
@@ -143,13 +143,34 @@ class ModelReader:
                 fix="Choose a tensor parallel size that divides the number of attention heads.",
                 words=f"Total number of attention heads ({heads}) must be divisible by tensor parallel size ({ranks}).",
                 exception="ValueError",
+                source=FindingSource(ref="vllm/config/model.py:ModelConfig.verify_with_parallel_config@0.33.0"),
             )
             self._place_at("tensor_parallel", finding)
             return
+        self._kv_heads(own, ranks, name)
         if not stated:
             own["num_qo_heads"] = heads // ranks
             if isinstance(own.get("num_kv_heads"), int):
                 own["num_kv_heads"] = max(1, own["num_kv_heads"] // ranks)
+
+    def _kv_heads(self, own: dict[str, Any], ranks: int, name: str | None) -> None:
+        """Find KV heads that can neither be divided among the ranks nor repeated on them."""
+        heads = own.get("num_kv_heads")
+        if not isinstance(heads, int) or own.get("use_mla") or max(heads, ranks) % min(heads, ranks) == 0:
+            return
+        finding = findings.make(
+            "launch-kv-heads-not-divisible",
+            "The KV heads do not divide among the ranks",
+            f"{name} has {heads} KV heads; a tensor parallel size of {ranks} neither divides them nor is a multiple.",
+            effect="unsupported",
+            bites="init",
+            required=f"num_key_value_heads divisible by {ranks}, or {ranks} by it",
+            actual=f"num_key_value_heads={heads}",
+            fix="Choose a tensor parallel size that divides the number of KV heads, or a multiple of it.",
+            exception="AssertionError",
+            source=FindingSource(ref="vllm/model_executor/layers/linear.py:QKVParallelLinear.__init__@0.33.0"),
+        )
+        self._place_at("tensor_parallel", finding)
 
     def _cache_dtype(self, facts: ModelFacts, config: dict[str, Any], source: ModelSource) -> None:
         """Say what `auto` becomes because of the checkpoint, and where a checkpoint wins over the option."""

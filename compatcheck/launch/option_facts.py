@@ -22,6 +22,9 @@ class OptionFacts:
         self.fields: dict[str, Any] = {}
         self.places: dict[str, tuple[int, int]] = {}
         self.tensor_parallel = 1
+        self.hybrid_off: bool | None = None
+        """What the launch says of the hybrid KV-cache manager."""
+        self.connector: str | None = None
         self.text_only = False
         self.sliding_window_disabled = False
         self.skip_layers: tuple[str, ...] = ()
@@ -188,12 +191,14 @@ def _context_parallel(field: str) -> Callable[[OptionFacts, Setting], str]:
 def _kv_transfer(facts: OptionFacts, setting: Setting) -> str:
     if isinstance(setting.value, dict) and setting.value.get("kv_connector"):
         facts.set("use_kv_connector", True, setting)
+        facts.connector = str(setting.value["kv_connector"])
     return "a KV connector"
 
 
 def _kv_offloading(facts: OptionFacts, setting: Setting) -> str:
     if isinstance(setting.value, (int, float)) and setting.value > 0:
         facts.set("use_kv_connector", True, setting)
+        facts.connector = "of --kv-offloading-size"
     return "KV offloading runs through a KV connector"
 
 
@@ -237,6 +242,11 @@ def _no_sliding_window(facts: OptionFacts, setting: Setting) -> str:
     return "no sliding windows"
 
 
+def _hybrid_manager(facts: OptionFacts, setting: Setting) -> str:
+    facts.hybrid_off = bool(setting.value)
+    return "whether layers with and without a window are planned apart"
+
+
 def _model(facts: OptionFacts, setting: Setting) -> str:
     return "the model"
 
@@ -265,6 +275,7 @@ HANDLERS: dict[str, Callable[[OptionFacts, Setting], str]] = {
     "--language-model-only": _language_model_only,
     "--limit-mm-per-prompt": _limit_mm,
     "--disable-sliding-window": _no_sliding_window,
+    "--disable-hybrid-kv-cache-manager": _hybrid_manager,
     "--speculative-config": _speculative,
     "--model": _model,
 }

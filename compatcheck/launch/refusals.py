@@ -97,6 +97,26 @@ def of_config_key(
     )
 
 
+_EXTRA = "vllm: error: unrecognized arguments: "
+
+
+def parser_words(refused: Sequence[Finding]) -> str | None:
+    """Return the engine's own words for what it refuses, the first that it meets; None where they are not known.
+
+    argparse reports an argument that it cannot read before it reports, in one line, those that belong to nothing. What
+    reads the configuration comes after the parser.
+    """
+    errors = [finding for finding in refused if finding.exception is None]
+    said = [f.words for f in errors if f.words is not None]
+    first = next((words for words in said if not words.startswith(_EXTRA)), None)
+    if first is not None or any(f.words is None for f in errors):
+        return first
+    if said:
+        return _EXTRA + " ".join(words.removeprefix(_EXTRA) for words in said)
+    raised = next((f for f in refused if f.words is not None), None)
+    return f"{raised.exception}: {raised.words}" if raised is not None else None
+
+
 def _effect(accepted: Sequence[str] | None, outside: str | None) -> str:
     return "note" if accepted or outside else "unsupported"
 
@@ -140,7 +160,7 @@ def _words(problem: ArgumentProblem, flags: FlagTable) -> str | None:
     kinds = {"int": "int", "float": "float"}
     said: str | None = None
     if problem.kind in ("unknown", "unexpected"):
-        return f"vllm: error: unrecognized arguments: {problem.rest or problem.word.text}"
+        return f"{_EXTRA}{problem.rest or problem.word.text}"
     if problem.kind == "ambiguous":
         said = f"ambiguous option: {problem.option} could match {problem.detail}"
     elif flag is None:
