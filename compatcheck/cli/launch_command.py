@@ -58,7 +58,6 @@ def judge_words(
     """Return one verdict for each GPU, and what came from the host. Leaves with exit code 2 for unusable options."""
     from compatcheck.launch.facts import read_launch
     from compatcheck.launch.judge import judge_launch
-
     from compatcheck.launch.model_source import ModelError, expect_model
 
     if model is not None:

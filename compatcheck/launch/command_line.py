@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from compatcheck.launch import docker
+from compatcheck.launch.flag_table import known_options
 from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.words import assignment, commands
 
@@ -56,6 +57,21 @@ SUBCOMMANDS = frozenset({"serve", "run-batch"})
 BENCHMARKS = frozenset({"latency", "throughput"})
 _PYTHON = re.compile(r"^(?:.*/)?python(?:3(?:\.\d+)?)?$")
 _MODULES = re.compile(r"^vllm\.entrypoints\.(?:openai\.(?:api_server|run_batch)|api_server|cli\.main)$")
+TELLING = frozenset(
+    {
+        "--max-model-len",
+        "--gpu-memory-utilization",
+        "--tensor-parallel-size",
+        "--kv-cache-dtype",
+        "--enforce-eager",
+        "--max-num-batched-tokens",
+        "--max-num-seqs",
+        "--enable-auto-tool-choice",
+        "--attention-backend",
+        "--served-model-name",
+    }
+)
+"""Options by which arguments of a container are taken for vLLM's."""
 _PROMPTS = frozenset({"$", "%", ">", "#"})
 
 
@@ -200,7 +216,7 @@ def in_container(
     """
     words = [*(entrypoint or []), *command]
     found = find_launches(words, environment, depth) if words else []
-    if not found and entrypoint is None and image is not None and docker.is_vllm_server(image.text):
+    if not found and entrypoint is None and image is not None and _starts_server(image, command):
         first = command[0] if command else (place or image)
         if command and not command[0].text.startswith("-") and (_name(first) in SHELLS or _PYTHON.match(first.text)):
             return []
@@ -215,6 +231,23 @@ def in_container(
             )
         ]
     return [with_image(launch, image) for launch in found]
+
+
+def _starts_server(image: Word, command: list[Word]) -> bool:
+    """Return whether an image, started with this command, is vLLM's server: by its name, or by vLLM's own options.
+
+    Images of one's own keep the entrypoint of the image that they are built on. With another name than vllm's the
+    options have to be vLLM's, all of them, and one of them nobody else's.
+    """
+    if docker.is_vllm_server(image.text):
+        return True
+    if docker.is_other_platform(image.text) or not command:
+        return False
+    options = {word.text.split("=", 1)[0].replace("_", "-") for word in command if word.text.startswith("--")}
+    named = "vllm" in image.text.lower()
+    if command[0].text == "serve":
+        return named
+    return bool(options & TELLING) and (named or options <= known_options())
 
 
 def with_files(launch: Launch, files: tuple[Word, ...]) -> Launch:

@@ -125,9 +125,5 @@ def _old(facts: EnvironmentFacts, name: str, word: Word) -> None:
         facts.places[field] = (word.line, word.column)
 
 
-def _report(
-    facts: EnvironmentFacts, name: str, status: Any, why: str, word: Word, missing: str | None = None
-) -> None:
-    facts.reports.append(
-        Report(name=name, status=status, why=why, line=word.line, column=word.column, missing=missing)
-    )
+def _report(facts: EnvironmentFacts, name: str, status: Any, why: str, word: Word, missing: str | None = None) -> None:
+    facts.reports.append(Report(name=name, status=status, why=why, line=word.line, column=word.column, missing=missing))

@@ -80,9 +80,7 @@ class _Reader:
             column=self.launch.column,
             model=name,
             layers=tuple(self._own_facts(layer, options) for layer in layers),
-            assumed=tuple(
-                a for a in (*self.assumed, *model.assumed) if getattr(self.given, a.field, None) is None
-            ),
+            assumed=tuple(a for a in (*self.assumed, *model.assumed) if getattr(self.given, a.field, None) is None),
             findings=(*reader.findings, *environment.findings, *options.findings, *model.findings),
             reports=reports,
             missing=self._missing([*(report.missing for report in reports), *model.missing]),

@@ -19,14 +19,15 @@ INSTEAD = {
         "disable_flashinfer_q_quantization",
         "--attention-config.disable_flashinfer_q_quantization={boolean}",
     ),
-    "VLLM_USE_CUDNN_PREFILL": ("mla_prefill_backend", "--attention-config.mla_prefill_backend=..."),
+    "VLLM_USE_CUDNN_PREFILL": ("mla_prefill_backend", "--attention-config.mla_prefill_backend=NAME"),
     "VLLM_USE_TRTLLM_RAGGED_DEEPSEEK_PREFILL": (
         "mla_prefill_backend",
         "--attention-config.mla_prefill_backend=TRTLLM_RAGGED",
     ),
-    "VLLM_DISABLE_FLASHINFER_PREFILL": ("mla_prefill_backend", "--attention-config.mla_prefill_backend=..."),
+    "VLLM_DISABLE_FLASHINFER_PREFILL": ("mla_prefill_backend", "--attention-config.mla_prefill_backend=NAME"),
 }
 """Variable -> the option, or key of --attention-config, that took its place, and how to write it."""
+
 
 def make(
     code: str,
@@ -76,8 +77,9 @@ def ignored_variable(name: str, value: str | None, flags: FlagTable) -> Finding:
     attention = flags.flags.get("--attention-config")
     usable = key is not None and (key in flags.flags or (attention is not None and key in attention.keys))
     if how is not None and usable:
-        shown = value or "..."
-        fix = f"Use {how.format(value=shown, boolean='false' if shown in ('0', 'false') else 'true')}."
+        shown = value or "VALUE"
+        truth = "false" if shown in ("0", "false") else ("true" if value else "VALUE")
+        fix = f"Use {how.format(value=shown, boolean=truth)}." + ("" if value else " VALUE is what it gets.")
     else:
         near = difflib.get_close_matches(name, variable_names(release), n=1, cutoff=0.85)
         fix = f"Did you mean {near[0]}?" if near else f"Remove {name}; nothing changes without it."

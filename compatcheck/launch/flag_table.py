@@ -71,6 +71,12 @@ def releases() -> tuple[str, ...]:
     return tuple(_data("flags.json")["releases"])
 
 
+@lru_cache(maxsize=1)
+def known_options() -> frozenset[str]:
+    """Return every long spelling that any covered release has."""
+    return frozenset(name for release in releases() for name in table(release).spellings if name.startswith("--"))
+
+
 def release_for(version: str) -> str:
     """Return the covered release that answers for a version."""
     return place(version, releases())[0]

@@ -117,11 +117,21 @@ def _usable(
             if len(mine) < len(error.problems):
                 raise
             for field, text in mine:
-                refused.append(Placed(_refused(field, text, facts), *facts.places[field]))
+                if not _told(facts, field):
+                    refused.append(Placed(_refused(field, text, facts), *facts.places[field]))
                 configuration = msgspec.structs.replace(configuration, **{field: None})
             continue
         break
     return configuration, refused
+
+
+def _told(facts: LaunchFacts, field: str) -> bool:
+    """Return whether the parser's own finding already says that a value is none."""
+    value = str(getattr(facts.configuration, field))
+    return any(
+        p.finding.code in ("launch-bad-choice", "launch-bad-value") and p.finding.actual == value
+        for p in facts.findings
+    )
 
 
 def _refused(field: str, text: str, facts: LaunchFacts) -> Finding:

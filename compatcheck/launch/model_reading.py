@@ -1,4 +1,4 @@
-"""The model of a launch: its configuration, what tensor parallelism leaves of it on a rank, and the cache it asks for."""
+"""The model of a launch: its configuration, what tensor parallelism leaves on a rank, and the cache it asks for."""
 
 from __future__ import annotations
 
@@ -125,8 +125,8 @@ class ModelReader:
             finding = findings.make(
                 "launch-heads-unknown",
                 "The number of attention heads is not known",
-                f"A tensor parallel size of {ranks} has to divide the model's attention heads, of which nothing here says "
-                "how many there are.",
+                f"A tensor parallel size of {ranks} has to divide the model's attention heads; how many there are is not "
+                "known here.",
                 effect="note",
                 fix="Give the model's folder with --model, or --num-qo-heads.",
             )

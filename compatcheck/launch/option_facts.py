@@ -43,7 +43,7 @@ class OptionFacts:
 
 
 def read_options(parsed: Parsed, flags: FlagTable, release: EngineRelease | None = None) -> OptionFacts:
-    """Return what a release makes of the options; of a repeated one the last counts. `release`: the table's by default."""
+    """Return what a release (the table's by default) makes of the options; of a repeated one the last counts."""
     facts = OptionFacts(flags, release or EngineRelease(release=flags.release, version=flags.release))
     last: dict[str, Setting] = {setting.option: setting for setting in parsed.settings}
     for setting in parsed.settings:

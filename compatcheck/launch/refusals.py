@@ -64,9 +64,7 @@ def no_release(accepted_each: Sequence[Sequence[str]]) -> Finding:
     )
 
 
-def of_keyword(
-    owner: str, name: str, flags: FlagTable, accepted: Sequence[str] | None, outside: str | None
-) -> Finding:
+def of_keyword(owner: str, name: str, flags: FlagTable, accepted: Sequence[str] | None, outside: str | None) -> Finding:
     """Return the finding for a Python keyword that the class does not take."""
     near = difflib.get_close_matches(name, keyword_names(owner, flags.release), n=1, cutoff=0.75)
     callee = "LLM hands it to EngineArgs, which" if owner == "LLM" else f"{owner}"

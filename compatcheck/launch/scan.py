@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from compatcheck.launch.command_line import TELLING
 from compatcheck.launch.directives import Directives, read_directives
 from compatcheck.launch.facts import read_launch
 from compatcheck.launch.files.reader import UnreadableError
@@ -51,11 +52,11 @@ class ScanOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileScan(msgspec.Struct, frozen=True):
-    """What one file holds. `unreadable` is a diagnostic of its own: exit code 2."""
+    """What one file holds. `unreadable` are the file, or files of the models that it names: exit code 2."""
 
     launches: tuple[ScannedLaunch, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
-    unreadable: Diagnostic | None = None
+    unreadable: tuple[Diagnostic, ...] = ()
 
 
 def scan_text(loaded: LoadedMatrix, file: str, text: str, options: ScanOptions, directory: str | None) -> FileScan:
@@ -63,7 +64,7 @@ def scan_text(loaded: LoadedMatrix, file: str, text: str, options: ScanOptions, 
 
     `directory` is where relative --config files and model folders are looked for; None reads no other file.
     """
-    if "vllm" not in text.lower() and "compatcheck:" not in text:
+    if "vllm" not in text.lower() and not any(word in text for word in ("compatcheck:", *TELLING)):
         return FileScan()
     reader = reader_for(file.replace("\\", "/"), text)
     if reader is None:
@@ -71,22 +72,26 @@ def scan_text(loaded: LoadedMatrix, file: str, text: str, options: ScanOptions, 
     try:
         found = reader.launches(text)
     except UnreadableError as error:
-        place = Diagnostic(
-            code="unreadable", level="error", message=str(error), file=file, line=error.line, column=error.column
-        )
-        return FileScan(unreadable=place)
+        return FileScan(unreadable=(_unreadable(file, str(error), error.line, error.column),))
     directives = read_directives(text, python=reader.name == "python")
     launches: list[ScannedLaunch] = []
     diagnostics: list[Diagnostic] = []
+    unreadable: list[Diagnostic] = []
     for launch in found:
         placed = msgspec.structs.replace(launch, file=file, directory=directory)
-        answer, more = _Scan(loaded, placed, directives, options, file).run()
+        scan = _Scan(loaded, placed, directives, options, file)
+        answer, more = scan.run()
         diagnostics += more
+        unreadable += scan.unreadable
         if answer is not None:
             launches.append(answer)
     diagnostics += _about_comments(directives, file)
     diagnostics.sort(key=lambda d: (d.line or 0, d.column or 0, d.code))
-    return FileScan(tuple(launches), tuple(dict.fromkeys(diagnostics)))
+    return FileScan(tuple(launches), tuple(dict.fromkeys(diagnostics)), tuple(dict.fromkeys(unreadable)))
+
+
+def _unreadable(file: str, message: str, line: int, column: int) -> Diagnostic:
+    return Diagnostic(code="unreadable", level="error", message=message, file=file, line=line, column=column)
 
 
 class _Scan:
@@ -100,12 +105,14 @@ class _Scan:
         self.directives = directives
         self.options = options
         self.file = file
+        self.unreadable: list[Diagnostic] = []
 
     def run(self) -> tuple[ScannedLaunch | None, list[Diagnostic]]:
         stated = self.directives.facts_at(self.launch.line)
         missing = {name: value for name, value in stated.items() if getattr(self.options.given, name) is None}
         given = msgspec.structs.replace(self.options.given, **missing)
         facts = read_launch(self.loaded.matrix, self.launch, given)
+        self.unreadable = [_unreadable(e.file, e.said, e.line, e.column) for e in facts.unreadable]
         try:
             if facts.configuration.sm is not None:
                 verdict = judge_launch(self.loaded, facts)

@@ -45,7 +45,7 @@ def judge_windows(
 ) -> WindowAnswer:
     """Return what it means that these kinds of layers are in one model.
 
-    `used` is the backend of each; `hybrid` whether the hybrid KV-cache manager is on, None where a KV connector decides.
+    `used` is the backend of each; `hybrid`: whether the hybrid KV-cache manager is on, None where a connector decides.
     """
     on_flashinfer = [facts for facts, backend in zip(layers, used, strict=True) if backend == "FLASHINFER"]
     if len({facts.sliding_window or None for facts in on_flashinfer}) < 2:

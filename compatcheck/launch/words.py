@@ -23,7 +23,9 @@ _BRACED = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)(?:(:?[-=?+])([^{}]*))?\}")
 _ARRAY = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\[[@*]\](?::?[-+](?:[^{}]|\$\{[^{}]*\})*)?\}")
 _ARRAY_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=$")
 _PLACEHOLDER = re.compile(r"<[A-Za-z][\w .:/|-]*>")
-_CHOICE = re.compile(r"\[[\w./:+-]+(?: ?\| ?[\w./:+-]+)+\]|\{[\w./:+-]+(?:\|[\w./:+-]+)+\}|\[--?[A-Za-z][^\[\];&|\n]*\]")
+_CHOICE = re.compile(
+    r"\[[\w./:+-]+(?: ?\| ?[\w./:+-]+)+\]|\{[\w./:+-]+(?:\|[\w./:+-]+)+\}|\[--?[A-Za-z][^\[\];&|\n]*\]"
+)
 """Documentation's `[fp8|auto]`, `{a|b}` and `[--option VALUE]`: no shell means anything by them."""
 _ELLIPSES = frozenset({"...", "\u2026", "[...]", "[options]", "[OPTIONS]"})
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)([A-Za-z_]\w*)\1")

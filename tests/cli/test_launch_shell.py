@@ -11,6 +11,7 @@ from tests.cli.conftest import Cli
 
 HERE = {"HF_HOME": "/nonexistent", "HF_HUB_CACHE": "/nonexistent"}
 AT = ("--no-host", "--sm", "9.0", "--vllm", "0.33.0")
+RUN = 'vllm serve Qwen/Qwen3-8B "${ARGS[@]}"'
 BAD = "--kv-cache-dtype nvfp4 --attention-backend FLASH_ATTN"
 
 
@@ -25,7 +26,7 @@ def scan(cli: Cli, path: Path, text: str, *more: str) -> list[tuple[int, int, st
     "script",
     [
         f"ARGS=({BAD})\nvllm serve Qwen/Qwen3-8B ${{ARGS[@]}}",
-        'ARGS=(\n  --kv-cache-dtype nvfp4 # so\n)\nARGS+=(--attention-backend "FLASH_ATTN")\nvllm serve Qwen/Qwen3-8B "${ARGS[@]}"',
+        'ARGS=(\n  --kv-cache-dtype nvfp4 # so\n)\nARGS+=(--attention-backend "FLASH_ATTN")\n' + RUN,
         f'declare -a ARGS=(Qwen/Qwen3-8B {BAD})\nexec vllm serve "${{ARGS[@]}}"',
         f'CMD=(vllm serve Qwen/Qwen3-8B {BAD})\n"${{CMD[@]}}"',
         f'A=({BAD})\nB=()\nvllm serve Qwen/Qwen3-8B "${{B[@]}}" "${{A[@]+"${{A[@]}}"}}"',
@@ -41,15 +42,15 @@ def test_arrays_are_read(cli: Cli, script: str) -> None:
 
 
 def test_a_finding_about_an_element_of_an_array_is_at_the_element(cli: Cli, tmp_path: Path) -> None:
-    text = 'ARGS=(\n  --max-model-len 8192\n  --kv-cache-dtype nvfp4\n  --attention-backend FLASH_ATTN\n)\nvllm serve Qwen/Qwen3-8B "${ARGS[@]}"\n'
+    text = f"ARGS=(\n  --max-model-len 8192\n  --kv-cache-dtype nvfp4\n  --attention-backend FLASH_ATTN\n)\n{RUN}\n"
     assert scan(cli, tmp_path / "a.sh", text) == [(3, 3, "selector-kv-cache-dtype")]
 
 
 @pytest.mark.parametrize(
     "script",
     [
-        'ARGS=(--port 1)\nif [ "$X" ]; then\n  ARGS+=(--kv-cache-dtype nvfp4)\nfi\nvllm serve Qwen/Qwen3-8B "${ARGS[@]}"',
-        'ARGS=()\n[ -n "$X" ] && ARGS+=(--kv-cache-dtype nvfp4)\nvllm serve Qwen/Qwen3-8B "${ARGS[@]}"',
+        'ARGS=(--port 1)\nif [ "$X" ]; then\n  ARGS+=(--kv-cache-dtype nvfp4)\nfi\n' + RUN,
+        'ARGS=()\n[ -n "$X" ] && ARGS+=(--kv-cache-dtype nvfp4)\n' + RUN,
         'K=auto\n[ -n "$X" ] && K=nvfp4\nvllm serve Qwen/Qwen3-8B --kv-cache-dtype $K',
         'if [ "$X" ]; then K=fp8; fi\nvllm serve Qwen/Qwen3-8B --kv-cache-dtype $K',
         'vllm serve Qwen/Qwen3-8B "${EXTRA[@]}"',

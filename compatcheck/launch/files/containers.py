@@ -13,11 +13,15 @@ from compatcheck.launch.words import assignment, commands
 from compatcheck.launch.yaml_lenient import Node, starts_of
 
 _INTERPOLATED = re.compile(r"\$\{?[A-Za-z_(]")
+_DEFAULT = re.compile(r"\$\{[A-Za-z_]\w*:?-([^{}$]*)\}")
 
 
 def word_of(node: Node) -> Word:
-    """Return a scalar as one word; what compose or Kubernetes would put in its place makes it dynamic."""
-    text = node.text() or ""
+    """Return a scalar as one word; what compose or Kubernetes would put in its place makes it dynamic.
+
+    Where compose is told a default (`${TAG:-v0.33.0}`), that is taken, as it is where nothing else is set.
+    """
+    text = _DEFAULT.sub(r"\1", node.text() or "")
     column = node.column + (1 if node.style in ("'", '"') else 0)
     return Word(text, node.line, column, bool(_INTERPOLATED.search(text)) and "\n" not in text and " " not in text)
 

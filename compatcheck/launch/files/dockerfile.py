@@ -12,7 +12,7 @@ from compatcheck.launch.command_line import in_container, launches_in_script, wi
 from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.words import assignment, commands
 
-_INSTRUCTION = re.compile(r"^\s*(FROM|ENV|CMD|ENTRYPOINT)\s+", re.I)
+_INSTRUCTION = re.compile(r"^\s*(FROM|ARG|ENV|CMD|ENTRYPOINT)\s+", re.I)
 
 
 class _Stage(msgspec.Struct):
@@ -35,9 +35,15 @@ class Dockerfile:
 
     def launches(self, text: str) -> list[Launch]:
         stages: list[_Stage] = []
+        defaults: dict[str, str] = {}
+        """ARG in front of the first FROM: what a tag is where the build is not told otherwise."""
         for name, word in _instructions(text):
             if name == "FROM":
-                stages.append(_stage(word, stages))
+                stages.append(_stage(word, stages, defaults))
+            elif name == "ARG":
+                pair = assignment(word)
+                if pair is not None and not stages:
+                    defaults[pair[0]] = pair[1].text.strip().strip("'\"")
             elif not stages:
                 continue
             elif name == "ENV":
@@ -51,9 +57,10 @@ class Dockerfile:
         return [launch for stage in stages for launch in _launches(stage)]
 
 
-def _stage(word: Word, before: list[_Stage]) -> _Stage:
+def _stage(word: Word, before: list[_Stage], defaults: dict[str, str]) -> _Stage:
     """Return a new stage: from an image, or from an earlier stage by its name, with all that it sets."""
-    words = [w for c in commands(word.text, word.line, word.column) for w in c if not w.text.startswith("--")]
+    found = [w for c in commands(word.text, word.line, word.column, defaults) for w in c]
+    words = [w for w in found if not w.text.startswith("--")]
     if not words:
         return _Stage()
     name = words[2].text if len(words) > 2 and words[1].text.lower() == "as" else ""

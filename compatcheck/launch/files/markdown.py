@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from compatcheck.launch.command_line import launches_in_script
+from compatcheck.launch.command_line import TELLING, launches_in_script
 from compatcheck.launch.files.compose import Compose
 from compatcheck.launch.files.dockerfile import Dockerfile
 from compatcheck.launch.files.kubernetes import Kubernetes
@@ -32,7 +32,7 @@ class Markdown:
     def launches(self, text: str) -> list[Launch]:
         found: list[Launch] = []
         for language, body, line, indent in _blocks(text):
-            if "vllm" in body.lower():
+            if "vllm" in body.lower() or any(option in body for option in TELLING):
                 found += [_moved(launch, line - 1, indent) for launch in _read(language, body)]
         return found
 
