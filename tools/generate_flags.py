@@ -11,7 +11,8 @@ files are read). Nothing is imported or run: argument definitions are read from 
 An option whose definition cannot be understood stops the run: a silent gap would be reported to users as an unknown
 option. Environment variables are those that any module asks for: the keys of `environment_variables` in envs.py that
 are used somewhere, and names read through `os.environ` or `os.getenv`. Keywords are what Python callers may write: the
-fields of EngineArgs and AsyncEngineArgs, and the parameters of LLM, which hands the rest to EngineArgs.
+fields of EngineArgs and AsyncEngineArgs, and the parameters of LLM, which hands the rest to EngineArgs. Beside them
+stand the names of QuantizationMethods, which --quantization and a checkpoint's quant_method take.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from wheel_types import Spec, Wheel, assigned, name_of, spec_of
+from wheel_types import Spec, Wheel, assigned, name_of, options_of, spec_of
 from wheel_variables import variables_of
 
 
@@ -201,13 +202,15 @@ def flags_of(root: Path) -> dict[str, Spec]:
 
 
 def keywords_of(root: Path) -> dict[str, Spec]:
-    """Return every keyword of LLM, EngineArgs and AsyncEngineArgs in one release, as 'CLASS.NAME'."""
+    """Return every keyword of LLM, EngineArgs and AsyncEngineArgs, and every quantisation method, as 'CLASS.NAME'."""
     wheel = Wheel.read(root)
     names = {f"{owner}.{name}" for owner in ("EngineArgs", "AsyncEngineArgs") for name in wheel.fields(owner)}
     for node in ast.parse((root / "entrypoints" / "llm.py").read_text("utf-8")).body:
         if isinstance(node, ast.ClassDef) and node.name == "LLM":
             init = next(i for i in node.body if isinstance(i, ast.FunctionDef) and i.name == "__init__")
             names |= {f"LLM.{a.arg}" for a in (*init.args.args[1:], *init.args.kwonlyargs)}
+    methods = wheel.literals.get("QuantizationMethods")
+    names |= {f"QuantizationMethods.{name}" for name in (options_of(wheel, methods) if methods else ())}
     return {name: {} for name in sorted(names)}
 
 
@@ -258,6 +261,7 @@ def main(arguments: list[str]) -> int:
     document = {"sources": ["envs.py and every use of it"], "releases": list(variables), "variables": _flat(variables)}
     _write(options.out / "environment.json", document)
     sources = ["engine/arg_utils.py:EngineArgs, AsyncEngineArgs", "entrypoints/llm.py:LLM.__init__"]
+    sources.append("model_executor/layers/quantization/__init__.py:QuantizationMethods")
     _write(
         options.out / "keywords.json",
         {"sources": sources, "releases": list(keywords), "keywords": _flat(keywords)},

@@ -75,7 +75,13 @@ def _words(loaded: LoadedMatrix, answer: LaunchVerdict) -> str:
     if not said and refused:
         click.echo(f"compatcheck: {refused[0].message} Its exact words are not known.", err=True)
         return ""
-    return said or render(loaded.matrix, answer.lead, answer.facts)
+    if said:
+        return said
+    lines = list(dict.fromkeys(render(loaded.matrix, one.verdict, one.facts) for one in answer.linear))
+    attention, facts = answer.attention.verdict, answer.attention.facts
+    if all(one.verdict.selected for one in answer.linear) and attention is not None and facts is not None:
+        lines.append(render(loaded.matrix, attention, facts))  # a layer's projections are made before its attention
+    return "\n".join(lines)
 
 
 def _with_grounds(verdict: LaunchVerdict, grounds: dict[str, str]) -> LaunchVerdict:
@@ -106,4 +112,4 @@ def _json(answers: list[LaunchVerdict], format_: str) -> None:
 def _diagnostics(answer: LaunchVerdict) -> list[Diagnostic]:
     from compatcheck.report.diagnostic import of_verdict
 
-    return of_verdict(answer.lead)
+    return of_verdict(msgspec.structs.replace(answer.lead, findings=answer.findings))

@@ -108,8 +108,9 @@ def _from_host(
 
 
 def document_of(verdict: LaunchVerdict) -> dict[str, Any]:
-    """Return a launch's answer for programs: the leading verdict's keys, then `launch` and `layers`."""
+    """Return a launch's answer for programs: the lead's keys, then `layers`, `linear_layers` and `launch`."""
     lead: dict[str, Any] = msgspec.to_builtins(verdict.lead)
+    lead["findings"] = msgspec.to_builtins(verdict.findings)
     lead["layers"] = [
         {
             "kind": layer.kind,
@@ -119,6 +120,18 @@ def document_of(verdict: LaunchVerdict) -> dict[str, Any]:
             "codes": sorted({f.code for f in layer.verdict.findings}) if layer.verdict else [],
         }
         for layer in verdict.layers
+    ]
+    lead["linear_layers"] = [
+        {
+            "layers": one.layers.names,
+            "scheme": one.layers.scheme,
+            "in_features": one.layers.in_features,
+            "out_features": one.layers.out_features,
+            "verdict": one.verdict.verdict,
+            "selected": one.verdict.selected,
+            "codes": sorted({f.code for f in one.verdict.findings}),
+        }
+        for one in verdict.linear
     ]
     lead["launch"] = {
         "model": verdict.launch.model,

@@ -15,6 +15,13 @@ RELEVANT = {
     "VLLM_BATCH_INVARIANT": "batch invariance is asked of the backend",
     "VLLM_MLA_DISABLE": "the model is served without MLA",
 }
+LINEAR = {
+    "VLLM_DISABLED_KERNELS": "kernels of quantised linear layers that are passed over",
+    "VLLM_NVFP4_GEMM_BACKEND": "the kernel of NVFP4 linear layers",
+    "VLLM_USE_FBGEMM": "may force the kernel of NVFP4 linear layers",
+    "VLLM_USE_NVFP4_CT_EMULATIONS": "may force the kernel of NVFP4 linear layers",
+}
+"""Variables that decide nothing but kernels of quantised linear layers."""
 _PREFIX = "VLLM_"
 OLD_UNTIL = "0.15.0"
 OLD: dict[str, str | None] = {
@@ -40,6 +47,8 @@ class EnvironmentFacts:
         self.fields: dict[str, Any] = {}
         self.places: dict[str, tuple[int, int]] = {}
         self.mla_disabled = False
+        self.linear: dict[str, Word] = {}
+        """Variables that this release reads for quantised linear layers."""
         self.findings: list[Placed] = []
         self.reports: list[Report] = []
 
@@ -73,7 +82,7 @@ def _read(facts: EnvironmentFacts, name: str, word: Word, flags: FlagTable, rele
         _report(facts, name, "understood", "no version check between FlashInfer's packages", word)
         return
     if not name.startswith(_PREFIX):
-        _report(facts, name, "not relevant", "not read by the selection of attention backends", word)
+        _report(facts, name, "not relevant", "read by nothing that is judged here", word)
         return
     version = release.version
     if name in OLD and version is not None and parse(version) < parse(OLD_UNTIL):
@@ -88,8 +97,12 @@ def _read(facts: EnvironmentFacts, name: str, word: Word, flags: FlagTable, rele
         facts.findings.append(Placed(finding, word.line, word.column))
         _report(facts, name, "unknown", f"vLLM {flags.release} does not read it", word)
         return
+    if name in LINEAR:
+        facts.linear[name] = word
+        _report(facts, name, "unknown" if value is None else "understood", LINEAR[name], word)
+        return
     if name not in RELEVANT:
-        _report(facts, name, "not relevant", "read by this release, not for attention backends", word)
+        _report(facts, name, "not relevant", "read by this release, not for what is judged here", word)
         return
     if value is None:
         _report(facts, name, "unknown", "its value is known only where it is run", word, name)

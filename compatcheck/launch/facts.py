@@ -9,15 +9,18 @@ import msgspec
 from compatcheck.launch.arguments import Parsed
 from compatcheck.launch.engine_release import release_of
 from compatcheck.launch.env_file import read_env_file
-from compatcheck.launch.environment import read_environment
+from compatcheck.launch.environment import EnvironmentFacts, read_environment
 from compatcheck.launch.flag_table import FlagTable, table
+from compatcheck.launch.linear_plan import LinearPlan
+from compatcheck.launch.linear_reading import FORCING, environment_fields, read_linear
 from compatcheck.launch.model import Launch, LaunchFacts, Layer, Placed, Report, Setting, Word
 from compatcheck.launch.model_reading import ModelReader
-from compatcheck.launch.option_facts import OptionFacts, read_options
+from compatcheck.launch.option_facts import OptionFacts
+from compatcheck.launch.option_reading import read_options
 from compatcheck.launch.parsing import OptionReader
 from compatcheck.launch.windows import hybrid_manager
 from compatcheck.matrix.model import Matrix
-from compatcheck.resolve.configuration import FIELDS, Configuration
+from compatcheck.resolve.configuration import FIELDS, LINEAR_FIELDS, Configuration
 from compatcheck.resolve.verdict import Assumption
 
 
@@ -69,9 +72,10 @@ class _Reader:
             self.fields[field] = value
         self.places |= environment.places | options.places
         for field, value in msgspec.structs.asdict(self.given).items():
-            if value is not None:
+            if value is not None and field != "linear" and field not in LINEAR_FIELDS:
                 self.fields[field] = value
                 self.places.pop(field, None)
+        linear, wrong = self._linear(name, model, options, environment)
         reports = (*environment.reports, *options.reports, *reader.reports, *model.reports, *self.reports)
         return LaunchFacts(
             configuration=Configuration(**self.fields),
@@ -81,9 +85,10 @@ class _Reader:
             model=name,
             layers=tuple(self._own_facts(layer, options) for layer in layers),
             assumed=tuple(a for a in (*self.assumed, *model.assumed) if getattr(self.given, a.field, None) is None),
-            findings=(*reader.findings, *environment.findings, *options.findings, *model.findings),
+            findings=(*reader.findings, *environment.findings, *options.findings, *model.findings, *wrong),
             reports=reports,
-            missing=self._missing([*(report.missing for report in reports), *model.missing]),
+            missing=self._missing([*(report.missing for report in reports), *model.missing, *linear.missing]),
+            linear=linear,
             hybrid_manager=hybrid_manager(options.hybrid_off, options.connector, self.flags.release),
             connector=options.connector,
             unreadable=tuple(model.unreadable),
@@ -109,6 +114,33 @@ class _Reader:
                     )
                 )
         return found | self.launch.environment
+
+    def _linear(
+        self, name: str | None, model: ModelReader, options: OptionFacts, environment: EnvironmentFacts
+    ) -> tuple[LinearPlan, list[Placed]]:
+        """Return what the launch says of NVFP4 linear layers, and what it gets wrong there."""
+        engine = self.matrix.engines[ENGINE].linear
+        kernels = engine.kernels if engine is not None else {}
+        values = {variable: word.text for variable, word in environment.linear.items() if not word.dynamic}
+        known = [kernel.env for kernel in kernels.values() if kernel.env]
+        fields, wrong = environment_fields(values, list(kernels), known, self.flags)
+        opened = [variable for variable, word in environment.linear.items() if word.dynamic]
+        opened += [f"what {v} forces" for v in FORCING if v in values and values[v] not in ("", "0")]
+        opened += ["--linear-backend"] if "--linear-backend" in options.open else []
+        plan = read_linear(
+            name,
+            model.config,
+            None if "--tensor-parallel-size" in options.open else options.tensor_parallel,
+            {**fields, **options.linear},
+            self.given,
+            self.flags,
+            exact=model.exact,
+            use_mla=bool(self.fields.get("use_mla")),
+            open_=tuple(opened),
+        )
+        here = Word("", self.launch.line, self.launch.column)
+        placed = [Placed(finding, *_at(environment.linear.get("VLLM_DISABLED_KERNELS", here))) for finding in wrong]
+        return plan, placed + [Placed(finding, here.line, here.column) for finding in plan.findings]
 
     def _missing(self, names: list[str | None]) -> tuple[str, ...]:
         """Return what is open and could change the verdict: not what the user states, nor what this model lacks."""
@@ -142,5 +174,10 @@ class _Reader:
         return None if parsed.model is None or parsed.model.dynamic else parsed.model.text
 
 
+def _at(word: Word) -> tuple[int, int]:
+    return word.line, word.column
+
+
+ENGINE = "vllm"
 _SPEC_KINDS = {"sliding_attention": "sliding_window", "mla": "mla_attention"}
 """Kind of layer -> KVCacheSpecKind (vllm/v1/attention/selector.py:get_attn_spec_kind@0.33.0)."""

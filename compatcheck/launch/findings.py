@@ -24,6 +24,7 @@ INSTEAD = {
         "mla_prefill_backend",
         "--attention-config.mla_prefill_backend=TRTLLM_RAGGED",
     ),
+    "VLLM_NVFP4_GEMM_BACKEND": ("--linear-backend", "--linear-backend {underscored}"),
     "VLLM_DISABLE_FLASHINFER_PREFILL": ("mla_prefill_backend", "--attention-config.mla_prefill_backend=NAME"),
 }
 """Variable -> the option, or key of --attention-config, that took its place, and how to write it."""
@@ -68,7 +69,7 @@ def ignored_variable(name: str, value: str | None, flags: FlagTable) -> Finding:
     spans = variable_history(name)
     release = flags.release
     if not spans:
-        what = "0.14.1 was the last to read it" if name in INSTEAD else "no covered release reads it"
+        what = "0.14.1 was the last to read it" if name in INSTEAD and not spans else "no covered release reads it"
     else:
         since, until = spans[-1]
         gone = until is not None and parse(until) <= parse(release)
@@ -79,7 +80,9 @@ def ignored_variable(name: str, value: str | None, flags: FlagTable) -> Finding:
     if how is not None and usable:
         shown = value or "VALUE"
         truth = "false" if shown in ("0", "false") else ("true" if value else "VALUE")
-        fix = f"Use {how.format(value=shown, boolean=truth)}." + ("" if value else " VALUE is what it gets.")
+        fix = f"Use {how.format(value=shown, boolean=truth, underscored=shown.replace('-', '_'))}." + (
+            "" if value else " VALUE is what it gets."
+        )
     else:
         near = difflib.get_close_matches(name, variable_names(release), n=1, cutoff=0.85)
         fix = f"Did you mean {near[0]}?" if near else f"Remove {name}; nothing changes without it."
@@ -87,7 +90,7 @@ def ignored_variable(name: str, value: str | None, flags: FlagTable) -> Finding:
         "launch-variable-ignored",
         "This release does not read the variable",
         f"vLLM {release} does not read {name}: {what}. It is set here and has no effect.",
-        effect="degraded" if name in INSTEAD else "note",
+        effect="degraded" if name in INSTEAD and key != "--linear-backend" else "note",
         fix=fix,
         actual=f"{name}={value}" if value is not None else name,
         source=_ENVS,

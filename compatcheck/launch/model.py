@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from compatcheck.launch.linear_plan import LinearPlan
 from compatcheck.launch.model_source import ModelError
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.verdict import Assumption, Finding
@@ -112,6 +113,7 @@ class LaunchFacts(msgspec.Struct, frozen=True, kw_only=True):
     hybrid_manager: bool | None = True
     """Whether the hybrid KV-cache manager is on; None where a KV connector's class decides."""
     connector: str | None = None
+    linear: LinearPlan = LinearPlan()
     unreadable: tuple[ModelError, ...] = ()
     """Files of the model that are there and cannot be used."""
     places: dict[str, tuple[int, int]] = {}

@@ -9,7 +9,7 @@ import msgspec
 from compatcheck.launch import findings
 from compatcheck.launch.checkpoint import scheme_overrides
 from compatcheck.launch.environment import EnvironmentFacts
-from compatcheck.launch.flag_table import FlagTable
+from compatcheck.launch.flag_table import FlagTable, takes_keyword
 from compatcheck.launch.model import Launch, Layer, Placed, Report
 from compatcheck.launch.model_config import ModelFacts, read_model
 from compatcheck.launch.model_source import ModelError, ModelSource, find_model
@@ -68,6 +68,7 @@ class ModelReader:
             own.pop("head_size", None)
         self._shard(own, name)
         self.fields = own
+        self._method(own.get("weight_quantization"))
         self._cache_dtype(facts, config, source)
         if source.layers:
             return tuple(Layer(kind=kind, count=count) for kind, count in source.layers)
@@ -106,6 +107,15 @@ class ModelReader:
         line, column = self.launch.line, self.launch.column
         self.reports.append(Report(name=name, status="unknown", why=why, line=line, column=column, missing=missing))
 
+    def _method(self, method: object) -> None:
+        """Say where the checkpoint names a quantisation method that the release does not list."""
+        name = str(method or "").lower().replace("compressed_tensors", "compressed-tensors")
+        if not name or name in _READ_AS_OTHERS or takes_keyword("QuantizationMethods", name, self.flags.release):
+            return
+        self._open(
+            "quant_method", f"vLLM {self.flags.release} lists no method {name}", f"whether quant_method {name} is read"
+        )
+
     def _place_at(self, field: str, finding: Finding) -> None:
         line, column = self.options.places.get(field, (self.launch.line, self.launch.column))
         self.findings.append(Placed(finding, line, column))
@@ -125,8 +135,7 @@ class ModelReader:
             finding = findings.make(
                 "launch-heads-unknown",
                 "The number of attention heads is not known",
-                f"A tensor parallel size of {ranks} has to divide the model's attention heads; how many there are is not "
-                "known here.",
+                f"A tensor parallel size of {ranks} has to divide the attention heads, whose number is not known.",
                 effect="note",
                 fix="Give the model's folder with --model, or --num-qo-heads.",
             )
@@ -197,6 +206,10 @@ class ModelReader:
             self.assumed.append(
                 Assumption("kv_cache_dtype", "auto", "a quantised checkpoint may turn it into fp8 or nvfp4")
             )
+
+
+_READ_AS_OTHERS = frozenset({"auto-round", "auto_round"})
+"""Methods of checkpoints that the engine reads under a name of its own (layers/quantization/inc/inc.py@0.33.0)."""
 
 
 def _merged(config: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:

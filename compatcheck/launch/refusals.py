@@ -13,9 +13,9 @@ from functools import partial
 from compatcheck.launch.acceptance import describe
 from compatcheck.launch.arguments import ArgumentProblem
 from compatcheck.launch.findings import make
-from compatcheck.launch.flag_table import Flag, FlagTable, history, keyword_names, releases, table
+from compatcheck.launch.flag_table import Flag, FlagTable, history, keyword_history, keyword_names, releases, table
 from compatcheck.matrix.versions import parse
-from compatcheck.resolve.verdict import Finding
+from compatcheck.resolve.verdict import Finding, FindingSource
 
 RENAMED = {"--task": "--runner pooling, with --convert embed, classify or reward where the model is generative"}
 """Options gone before the first covered release -> what the engine's own hint says (argparse_utils.py@0.33.0)."""
@@ -92,6 +92,25 @@ def of_config_key(
         effect=_effect(accepted, outside),
         fix=f"Did you mean {near[0]}?" if near else f"Remove {key!r}.",
         actual=key,
+    )
+
+
+def of_quantization(name: str, flags: FlagTable, accepted: Sequence[str] | None, outside: str | None) -> Finding:
+    """Return the finding for a quantisation method that the release does not have."""
+    near = difflib.get_close_matches(name, keyword_names("QuantizationMethods", flags.release), n=1, cutoff=0.6)
+    until = next((end for _, end in reversed(keyword_history("QuantizationMethods", name)) if end), None)
+    before = f"; releases before {until} had it" if until and parse(until) <= parse(flags.release) else ""
+    return make(
+        "launch-unknown-quantization",
+        "The release has no such quantisation method",
+        f"vLLM {flags.release} has no quantisation method {name}{before}.{_others(accepted, outside)}",
+        effect=_effect(accepted, outside),
+        why="A plugin may register methods of its own; nothing in the launch says that one does.",
+        fix=f"Did you mean {near[0]}?" if near else "Name a method of this release, or leave it to the checkpoint.",
+        actual=name,
+        words=f"Unknown quantization method: {name}.",
+        exception="ValueError",
+        source=FindingSource(ref="vllm/config/model.py:ModelConfig._verify_quantization@0.33.0"),
     )
 
 

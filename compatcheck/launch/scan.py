@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _FIELD = re.compile(r"\b([a-z_]+)=")
 _PLACED = ("kv_cache_dtype", "backend", "block_size", "dtype")
+_LINEAR = "linear-"
+"""How codes about linear layers start."""
 
 
 class ScannedLaunch(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +43,8 @@ class ScannedLaunch(msgspec.Struct, frozen=True, kw_only=True):
     works_on: tuple[str, ...] = ()
     """Where every SM was tried: those on which it is not unsupported."""
     layers: dict[str, str] = {}
+    linear: dict[str, str] = {}
+    """NVFP4 linear layers and their scheme -> verdict."""
 
 
 class ScanOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,6 +142,7 @@ class _Scan:
             verdict=verdict.lead.verdict,
             works_on=works,
             layers={layer.kind: layer.verdict.verdict for layer in verdict.layers if layer.verdict is not None},
+            linear={f"{'+'.join(one.layers.names)} {one.layers.scheme}": one.verdict.verdict for one in verdict.linear},
         )
 
     # --------------------------------------------------------------------------------- diagnostics
@@ -150,7 +155,7 @@ class _Scan:
             for placed in lead.launch.findings
             if self._wanted(placed.finding)
         ]
-        common = set.intersection(*[{f.code for f in verdict.lead.findings} for verdict in every])
+        common = set.intersection(*[{f.code for f in verdict.findings} for verdict in every])
         from_resolver = [f for f in _told(lead) if id(f) not in own and self._wanted(f)]
         shared = [f for f in from_resolver if f.code in common]
         found += [self._finding(f, *self._place_of(f, lead.launch)) for f in shared]
@@ -191,7 +196,8 @@ class _Scan:
     def _place_of(self, finding: Finding, facts: LaunchFacts) -> tuple[int, int]:
         """Return the place of the option that a finding is about, else that of the launch."""
         named = [name for name in _FIELD.findall(finding.actual or "") if name in facts.places]
-        for name in (*named, *_PLACED):
+        of_linear = finding.code.startswith(_LINEAR) or finding.code == "no-linear-kernel"
+        for name in (*named, *(("linear_backend",) if of_linear else _PLACED)):
             if name in facts.places:
                 return facts.places[name]
         return self.launch.line, self.launch.column
@@ -202,10 +208,11 @@ _RANK = {"unsupported": 0, "degraded": 1, "unknown": 2, "supported": 3}
 
 def _told(verdict: LaunchVerdict) -> list[Finding]:
     """Return the findings to report: with nothing selected, one line stands for all the selector's refusals."""
-    findings = list(verdict.lead.findings)
-    if verdict.facts.backend is None and verdict.lead.rejected is not None:
-        return [f for f in findings if f.bites != "selection" or f.code == "no-valid-backend"]
-    return findings
+    attention, facts = verdict.attention.verdict, verdict.attention.facts
+    quiet: set[str] = set()
+    if attention is not None and facts is not None and facts.backend is None and attention.rejected is not None:
+        quiet = {f.code for f in attention.findings if f.bites == "selection" and f.code != "no-valid-backend"}
+    return [finding for finding in verdict.findings if finding.code not in quiet]
 
 
 def _reason(verdict: LaunchVerdict) -> str:
