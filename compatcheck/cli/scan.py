@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 SKIPPED = frozenset({".git", ".hg", ".venv", "venv", "node_modules", "__pycache__", ".tox", "site-packages"})
 """Folders that are not looked into."""
-NAMES = ("*.md", "*.mdx", "*.markdown", "*.py", "*.sh", "*.bash", "*.yaml", "*.yml", "*ockerfile*", "*ontainerfile*")
+NAMES = (
+    *("*.md", "*.mdx", "*.markdown", "*.py", "*.sh", "*.bash", "*.yaml", "*.yml", "*.service"),
+    *("*ockerfile*", "*ontainerfile*"),
+)
 """Files that are looked at in a folder; a file named on the command line is always looked at."""
 MAX_BYTES = 4 * 1024 * 1024
 

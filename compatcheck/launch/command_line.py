@@ -9,69 +9,15 @@ import msgspec
 from compatcheck.launch import docker
 from compatcheck.launch.flag_table import known_options
 from compatcheck.launch.model import Launch, Word
+from compatcheck.launch.programs import CONTAINERS, REMOTE, SHELLS, TELLING, WRAPPERS
 from compatcheck.launch.words import assignment, commands
 
 MAX_SHELLS = 3
 """How many `bash -c "..."` may nest."""
-SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ash"})
-CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
-WRAPPERS = frozenset(
-    {
-        "sudo",
-        "env",
-        "exec",
-        "nohup",
-        "time",
-        "nice",
-        "numactl",
-        "taskset",
-        "stdbuf",
-        "timeout",
-        "uv",
-        "uvx",
-        "poetry",
-        "pipenv",
-        "conda",
-        "micromamba",
-        "mamba",
-        "srun",
-        "mpirun",
-        "torchrun",
-        "setsid",
-        "command",
-        "chrt",
-        "ionice",
-        "nsys",
-        "ncu",
-        "unbuffer",
-        "tini",
-        "dumb-init",
-        "pixi",
-        "hatch",
-        "rye",
-        "xvfb-run",
-        "parallel",
-    }
-)
 SUBCOMMANDS = frozenset({"serve", "run-batch"})
 BENCHMARKS = frozenset({"latency", "throughput"})
 _PYTHON = re.compile(r"^(?:.*/)?python(?:3(?:\.\d+)?)?$")
 _MODULES = re.compile(r"^vllm\.entrypoints\.(?:openai\.(?:api_server|run_batch)|api_server|cli\.main)$")
-TELLING = frozenset(
-    {
-        "--max-model-len",
-        "--gpu-memory-utilization",
-        "--tensor-parallel-size",
-        "--kv-cache-dtype",
-        "--enforce-eager",
-        "--max-num-batched-tokens",
-        "--max-num-seqs",
-        "--enable-auto-tool-choice",
-        "--attention-backend",
-        "--served-model-name",
-    }
-)
-"""Options by which arguments of a container are taken for vLLM's."""
 _PROMPTS = frozenset({"$", "%", ">", "#"})
 
 
@@ -88,6 +34,13 @@ def find_launches(words: list[Word], environment: dict[str, Word] | None = None,
     if not words:
         return []
     first = _name(words[0])
+    if first in REMOTE:
+        scripts = [word for word in words[1:] if " " in word.text and "vllm" in word.text]
+        found = [launch for word in scripts for launch in _script(word, env, depth)]
+        if found:
+            return found
+    if first in CONTAINERS and (inner := docker.command_inside(words)) is not None:
+        return find_launches(inner, env, depth + 1) if depth < MAX_SHELLS else []
     if first in WRAPPERS:
         start = next((i for i, word in enumerate(words[1:], 1) if _is_head(words, i)), None)
         if start is None:
@@ -186,9 +139,15 @@ def _inside_shell(words: list[Word], env: dict[str, Word], depth: int) -> list[L
         if word.text.startswith("--") or "c" not in word.text:
             continue
         if index + 1 < len(words):
-            script = words[index + 1]
-            return launches_in_script(script.text, script.line, script.column + 1, env, depth + 1, script.starts)
+            return _script(words[index + 1], env, depth)
     return []
+
+
+def _script(word: Word, env: dict[str, Word], depth: int) -> list[Launch]:
+    """Return the launches of a script that is one word."""
+    if depth >= MAX_SHELLS:
+        return []
+    return launches_in_script(word.text, word.line, word.column + 1, env, depth + 1, word.starts)
 
 
 def _container(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch]:

@@ -84,6 +84,25 @@ def read_run(words: list[Word]) -> Container | None:
     return Container(rest[0], rest[1:], environment, entrypoint, tuple(files))
 
 
+def command_inside(words: list[Word]) -> list[Word] | None:
+    """Return the command that `docker exec`, or `docker compose run` and `exec`, start in a container; None for others.
+
+    The container's image is not known here, so neither is its release.
+    """
+    texts = [word.text for word in words]
+    at = 1
+    composed = len(texts) > 1 and texts[1] == "compose"
+    if composed:
+        at = next((i for i in range(2, len(texts)) if texts[i] in ("run", "exec")), len(texts))
+    elif texts[1:2] != ["exec"]:
+        return None
+    rest = words[at + 1 :]
+    while rest and rest[0].text.startswith("-"):
+        taken = 1 if "=" in rest[0].text or _is_switch(rest[0].text) or rest[0].text in ("-T", "--build") else 2
+        rest = rest[taken:]
+    return rest[1:] or None
+
+
 def _is_switch(name: str) -> bool:
     """Return whether an option takes no value: a long one of the list, or letters such as -itd."""
     return name in NO_VALUE or (not name.startswith("--") and set(name[1:]) <= _NO_VALUE_LETTERS)

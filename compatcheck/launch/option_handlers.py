@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compatcheck.launch import refusals
+from compatcheck.launch import findings, refusals
 from compatcheck.launch.acceptance import with_keyword
 from compatcheck.launch.flag_table import takes_keyword
 from compatcheck.launch.model import Placed, Setting
 from compatcheck.launch.option_facts import OptionFacts
+from compatcheck.resolve.verdict import FindingSource
 
 
 def _backend(facts: OptionFacts, setting: Setting) -> str:
@@ -164,6 +165,23 @@ def _hybrid_manager(facts: OptionFacts, setting: Setting) -> str:
     return "whether layers with and without a window are planned apart"
 
 
+def _optimization_level(facts: OptionFacts, setting: Setting) -> str:
+    """Find `-O.key=value`, which configured compilation before the levels came, and other values that are no level."""
+    if str(setting.value).removeprefix("O") not in ("0", "1", "2", "3"):
+        compiles = str(setting.value).startswith(".")
+        finding = findings.make(
+            "launch-optimization-level",
+            "No level of optimisation",
+            f"-O takes a level from 0 to 3, found {setting.value!r}.",
+            effect="unsupported",
+            fix=f"Write -cc{setting.value}." if compiles else "Write -O0 to -O3.",
+            actual=str(setting.value),
+            source=FindingSource(ref="vllm/config/vllm.py:OptimizationLevel@0.33.0"),
+        )
+        facts.findings.append(Placed(finding, setting.line, setting.column))
+    return "how much is compiled"
+
+
 def _model(facts: OptionFacts, setting: Setting) -> str:
     return "the model"
 
@@ -192,6 +210,7 @@ HANDLERS: dict[str, Callable[[OptionFacts, Setting], str]] = {
     "--language-model-only": _language_model_only,
     "--limit-mm-per-prompt": _limit_mm,
     "--disable-sliding-window": _no_sliding_window,
+    "--optimization-level": _optimization_level,
     "--linear-backend": _linear_backend,
     "--disable-hybrid-kv-cache-manager": _hybrid_manager,
     "--speculative-config": _speculative,
@@ -205,6 +224,7 @@ LACKING: dict[str, str | None] = {
     "--block-size": "block_size",
     "--dtype": "dtype",
     "--model": None,
+    "--optimization-level": None,
     "--linear-backend": None,
 }
 """Option -> the configuration field that is missing without its value; None where the model's own facts say it."""

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from compatcheck.launch.command_line import TELLING
 from compatcheck.launch.directives import Directives, read_directives
 from compatcheck.launch.facts import read_launch
 from compatcheck.launch.files.reader import UnreadableError
 from compatcheck.launch.files.registry import reader_for
 from compatcheck.launch.judge import LaunchVerdict, judge_launch
 from compatcheck.launch.model import Launch, LaunchFacts
+from compatcheck.launch.programs import TELLING
 from compatcheck.report.diagnostic import LEVELS, Diagnostic
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.normalise import ConfigurationError

@@ -244,7 +244,8 @@ class Scanner:
             self.dynamic = True
             self.part.append(f"${name}")
         elif quoted or not value.split():
-            self.part.append(value)
+            self.gone = self.gone or not quoted  # an empty value without quotes is no word at all
+            self.part.append(value if quoted else "")
         else:
             pieces = value.split()
             start = self.start

@@ -97,7 +97,8 @@ def read_lenient(text: str, file: str) -> list[Node]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        raise YamlError(f"{file}: {error.problem or error.context}", line, column) from error
+        template = "; this is a template: render it first, or --exclude it" if "{{" in text else ""
+        raise YamlError(f"{file}: {error.problem or error.context}{template}", line, column) from error
     except (yaml.YAMLError, RecursionError) as error:
         raise YamlError(f"{file}: not readable as YAML: {str(error).splitlines()[0]}") from error
     return documents

@@ -7,13 +7,14 @@ from collections.abc import Callable
 
 import msgspec
 
-from compatcheck.launch.command_line import TELLING, launches_in_script
+from compatcheck.launch.command_line import launches_in_script
 from compatcheck.launch.files.compose import Compose
 from compatcheck.launch.files.dockerfile import Dockerfile
 from compatcheck.launch.files.kubernetes import Kubernetes
 from compatcheck.launch.files.python_file import PythonFile
 from compatcheck.launch.files.reader import UnreadableError
 from compatcheck.launch.model import Launch, Word
+from compatcheck.launch.programs import TELLING
 
 _FENCE = re.compile(r"^(?P<indent>[ \t>]*)(?P<mark>`{3,}|~{3,})\s*(?P<language>[\w+.-]*)")
 _PYTHON = frozenset({"python", "py", "python3"})
