@@ -10,6 +10,7 @@ from compatcheck.launch.acceptance import with_keyword
 from compatcheck.launch.flag_table import takes_keyword
 from compatcheck.launch.model import Placed, Setting
 from compatcheck.launch.option_facts import OptionFacts
+from compatcheck.resolve.normalise import KV_SPELLINGS
 from compatcheck.resolve.verdict import FindingSource
 
 
@@ -22,7 +23,23 @@ def _backend(facts: OptionFacts, setting: Setting) -> str:
 
 
 def _kv_cache_dtype(facts: OptionFacts, setting: Setting) -> str:
-    facts.set("kv_cache_dtype", str(setting.value), setting)
+    text = str(setting.value)
+    facts.set("kv_cache_dtype", text, setting)
+    flag = facts.flags.flags.get(setting.option)
+    spelled = KV_SPELLINGS.get(text.lower(), text.lower())
+    if spelled != text and flag is not None and flag.kind != "choices":
+        finding = findings.make(
+            "launch-cache-dtype-spelling",
+            "The engine compares KV-cache dtypes letter by letter",
+            f"vLLM {facts.flags.release} knows no KV-cache dtype {text!r}.",
+            effect="unsupported",
+            fix=f"Write {spelled}.",
+            actual=text,
+            words=f"Invalid kv_cache_dtype: {text!r}.",
+            exception="ValueError",
+            source=FindingSource(ref="vllm/config/cache.py:CacheConfig._validate_cache_dtype@0.33.0"),
+        )
+        facts.findings.append(Placed(finding, setting.line, setting.column))
     return "the KV-cache dtype"
 
 

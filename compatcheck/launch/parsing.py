@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from compatcheck.launch import refusals
-from compatcheck.launch.acceptance import Acceptance, with_keyword
-from compatcheck.launch.arguments import Parsed, parse_arguments
+from compatcheck.launch.acceptance import Acceptance, accepting, with_keyword
+from compatcheck.launch.arguments import ArgumentProblem, Parsed, parse_arguments
 from compatcheck.launch.engine_release import EngineRelease
-from compatcheck.launch.flag_table import FlagTable, takes_keyword
+from compatcheck.launch.flag_table import FlagTable, table, takes_keyword
 from compatcheck.launch.model import Launch, Placed, Report, Setting, Word
 from compatcheck.launch.serve_config import read_config_file
+from compatcheck.matrix.versions import parse
 
+_OLD_SERVER = "python -m vllm.entrypoints.api_server"
+_OLD_SERVER_UNTIL = "0.25.0"
+"""First release without the module."""
+_OTHERS = frozenset({"vllm run-batch", "python -m vllm.entrypoints.openai.run_batch", _OLD_SERVER})
+"""Programs with options of their own beside the engine's."""
 _EVERY_ARGUMENT = frozenset({"$@", "$*", "${@}", "${*}"})
 
 
@@ -36,6 +42,8 @@ class OptionReader:
             words = self._with_config_file(words, file)
             parsed = parse_arguments(words, self.flags)
         self._problems(parsed, words)
+        if self.launch.program == _OLD_SERVER:
+            self._old_server()
         if parsed.model is not None and parsed.model.dynamic and parsed.model.text in _EVERY_ARGUMENT:
             self._open(parsed.model)
         return parsed
@@ -49,7 +57,7 @@ class OptionReader:
     # --------------------------------------------------------------------------------------- commands
 
     def _problems(self, parsed: Parsed, words: tuple[Word, ...]) -> None:
-        other = self.launch.program == "vllm run-batch" or self.launch.program.startswith("vllm bench")
+        other = self.launch.program in _OTHERS or self.launch.program.startswith("vllm bench")
         acceptance = Acceptance(words) if self.release.version is None else None
         partly: list[tuple[str, ...]] = []
         refused = False
@@ -72,6 +80,18 @@ class OptionReader:
                 self.report(name, "unknown", finding.message, word, self._lacking(finding.effect))
         if partly and not refused and acceptance is not None and not acceptance.of_all():
             self.findings.append(Placed(refusals.no_release(partly), self.launch.line, self.launch.column))
+
+    def _old_server(self) -> None:
+        """Find the demonstration server in releases that have it no more."""
+        if parse(self.flags.release) < parse(_OLD_SERVER_UNTIL):
+            return
+        known = accepting(lambda release: parse(release) < parse(_OLD_SERVER_UNTIL))
+        accepted = known if self.release.version is None else None
+        place = Word(self.launch.program, self.launch.line, self.launch.column)
+        finding = refusals.of_module(self.launch.program, self.flags, accepted, self.release.outside, _OLD_SERVER_UNTIL)
+        self.findings.append(Placed(finding, place.line, place.column))
+        if finding.effect == "note":
+            self.report(place.text, "unknown", finding.message, place, self._lacking(finding.effect))
 
     def _lacking(self, effect: str) -> str | None:
         """Return what the verdict lacks where a refusal is not sure."""
@@ -121,7 +141,26 @@ class OptionReader:
                 self.report(setting.written, "not relevant", why, word)
             else:
                 settings.append(setting)
+                self._choice(setting)
         return Parsed(tuple(settings), None, ())
+
+    def _choice(self, setting: Setting) -> None:
+        """Find a value that is none of those that the configuration class lists."""
+
+        def takes(release: str) -> bool:
+            flag = table(release).flags.get(setting.option)
+            return flag is not None and (flag.kind != "choices" or setting.value in flag.choices)
+
+        if setting.dynamic or not isinstance(setting.value, str) or takes(self.flags.release):
+            return
+        accepted = accepting(takes) if self.release.version is None else None
+        word = Word(setting.value, setting.line, setting.column)
+        choices = ", ".join(str(choice) for choice in self.flags.flags[setting.option].choices)
+        problem = ArgumentProblem("bad-choice", word, setting.written, choices)
+        finding = refusals.of_problem(problem, self.flags, accepted, self.release.outside, python=True)
+        self.findings.append(Placed(finding, word.line, word.column))
+        if finding.effect == "note":
+            self.report(setting.written, "unknown", finding.message, word, self._lacking(finding.effect))
 
     def _unknown_keyword(self, owner: str, setting: Setting, word: Word) -> None:
         accepted = with_keyword(owner, setting.written) if self.release.version is None else None

@@ -22,9 +22,14 @@ RENAMED = {"--task": "--runner pooling, with --convert embed, classify or reward
 
 
 def of_problem(
-    problem: ArgumentProblem, flags: FlagTable, accepted: Sequence[str] | None, outside: str | None
+    problem: ArgumentProblem,
+    flags: FlagTable,
+    accepted: Sequence[str] | None,
+    outside: str | None,
+    *,
+    python: bool = False,
 ) -> Finding:
-    """Return the finding for something the parser stops at.
+    """Return the finding for something the parser, or in Python the configuration class, stops at.
 
     `accepted` are the covered releases that take it; None where the release is stated, so that only it counts.
     `outside` is a stated release that is not covered: its own parser may take it.
@@ -40,14 +45,30 @@ def of_problem(
         "unexpected": f"{problem.word.text!r} belongs to no option; the parser stops at unrecognized arguments",
         "unexpected-value": f"{problem.option} is a switch and takes no value, found {problem.detail!r}",
     }[problem.kind]
+    who = " refuses it" if python else "'s parser refuses the command"
     return make(
         f"launch-{problem.kind}",
         "The engine's parser stops at this argument",
-        f"vLLM {release}'s parser refuses the command: {text}.{_others(accepted, outside)}",
+        f"vLLM {release}{who}: {text}.{_others(accepted, outside)}",
         effect=_effect(accepted, outside),
         fix=_fix_of(problem, flags),
         actual=problem.word.text,
-        words=_words(problem, flags),
+        words=None if python else _words(problem, flags),
+    )
+
+
+def of_module(
+    program: str, flags: FlagTable, accepted: Sequence[str] | None, outside: str | None, until: str
+) -> Finding:
+    """Return the finding for a server module that the release does not have any more."""
+    return make(
+        "launch-no-module",
+        "The release does not have this server any more",
+        f"vLLM {flags.release} has no {program.removeprefix('python -m ')}; {until} was the first without it."
+        f"{_others(accepted, outside)}",
+        effect=_effect(accepted, outside),
+        fix="Use vllm serve.",
+        source=FindingSource(ref=f"vllm/entrypoints: no api_server.py@{until}"),
     )
 
 

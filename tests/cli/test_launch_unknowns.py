@@ -219,3 +219,23 @@ def test_short_options_are_not_guessed_from_one_letter(cli: Cli) -> None:
     assert next(f["fix"] for f in document["findings"] if f["code"] == "launch-unknown-option") == "Remove -rf."
     document = ask(cli, *AT, "--", *SERVE, "--tp", "8")[1]
     assert next(f["fix"] for f in document["findings"] if f["code"] == "launch-unknown-option") == "Did you mean -tp?"
+
+
+def test_spellings_that_only_we_would_take(cli: Cli, tmp_path: Path) -> None:
+    for value in ("FP8", "bf16"):
+        code, document = ask(cli, *AT, "--", *SERVE, "--kv-cache-dtype", value)
+        assert (code, codes(document, "unsupported")) == (1, {"launch-cache-dtype-spelling"})
+    for keyword in ('kv_cache_dtype="FP8"', 'dtype="bf16"'):
+        code, document = scan(cli, tmp_path / "a.py", PYTHON.format(f'"Qwen/Qwen3-8B", {keyword}'), "--vllm", "0.33.0")
+        assert (code, len(document["diagnostics"])) == (1, 1)
+    old = scan(cli, tmp_path / "a.py", PYTHON.format('"Qwen/Qwen3-8B", kv_cache_dtype="nvfp4"'), "--vllm", "0.19.1")
+    assert "launch-bad-choice" in {d["code"] for d in old[1]["diagnostics"]}
+
+
+def test_a_server_that_is_gone(cli: Cli) -> None:
+    words = ("python", "-m", "vllm.entrypoints.api_server", "--model", "Qwen/Qwen3-8B")
+    assert codes(ask(cli, *AT, "--", *words)[1], "unsupported") == {"launch-no-module"}
+    assert ask(cli, *ANY, "--vllm", "0.24.0", "--", *words)[0] == 0
+    assert ask(cli, *ANY, "--", *words)[1]["missing"] == ["engine_version"]
+    batch = ("python", "-m", "vllm.entrypoints.openai.run_batch", "-i", "a", "-o", "b", "--model", "Qwen/Qwen3-8B")
+    assert ask(cli, *AT, "--", *batch)[0] == 0
