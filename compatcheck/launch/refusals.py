@@ -199,14 +199,12 @@ def _words(problem: ArgumentProblem, flags: FlagTable) -> str | None:
     said: str | None = None
     if problem.kind in ("unknown", "unexpected"):
         return f"{_EXTRA}{problem.rest or problem.word.text}"
-    if problem.kind == "ambiguous":
-        said = f"ambiguous option: {problem.option} could match {problem.detail}"
-    elif flag is None:
-        return None
-    elif problem.kind == "missing-value":
+    if flag is None or problem.kind == "ambiguous":
+        return None  # the parser names them in the order in which it was built
+    if problem.kind == "missing-value":
         said = f"argument {_names(flag)}: expected {'at least one' if flag.kind == 'list' else 'one'} argument"
     elif problem.kind == "bad-choice":
-        choices = ", ".join(repr(choice) for choice in flag.choices)
+        choices = ", ".join(sorted(repr(choice) for choice in flag.choices))
         said = f"argument {_names(flag)}: invalid choice: {problem.word.text!r} (choose from {choices})"
     elif problem.kind == "bad-value" and flag.kind in kinds:
         said = f"argument {_names(flag)}: invalid {kinds[flag.kind]} value: {problem.word.text!r}"
