@@ -19,6 +19,9 @@ BENCHMARKS = frozenset({"latency", "throughput"})
 _PYTHON = re.compile(r"^(?:.*/)?python(?:3(?:\.\d+)?)?$")
 _MODULES = re.compile(r"^vllm\.entrypoints\.(?:openai\.(?:api_server|run_batch)|api_server|cli\.main)$")
 _PROMPTS = frozenset({"$", "%", ">", "#"})
+_PROMPT = re.compile(r"^[\w.-]+@[\w.-]+:\S*[$#]$")
+_PINNED = re.compile(r"^vllm(?:\[[\w,-]*\])?(?:==|@)v?(\d[\w.]*)$")
+_INSTALLERS = frozenset({"pip", "pip3", "uv", "uvx", "python", "python3", "poetry", "pixi", "conda", "micromamba"})
 
 
 def find_launches(words: list[Word], environment: dict[str, Word] | None = None, depth: int = 0) -> list[Launch]:
@@ -28,7 +31,7 @@ def find_launches(words: list[Word], environment: dict[str, Word] | None = None,
     """
     env = dict(environment or {})
     words = [*words]
-    while words and not words[0].dynamic and words[0].text in _PROMPTS:
+    while words and (words[0].text in _PROMPTS or _PROMPT.match(words[0].text)) and not words[0].dynamic:
         words.pop(0)
     words = _take_assignments(words, env)
     if not words:
@@ -71,6 +74,7 @@ def launches_in_script(
 ) -> list[Launch]:
     """Return every launch of a shell text; `export NAME=value` and plain assignments reach the later ones."""
     found: list[Launch] = []
+    pinned: Word | None = None
     exported: dict[str, Word] = dict(environment or {})
     known = {name: word.text for name, word in exported.items() if not word.dynamic}
     for words in commands(text, line, column, known, starts):
@@ -83,8 +87,28 @@ def launches_in_script(
             for word in rest[1:]:
                 exported.pop(word.text, None)
         else:
-            found += find_launches(words, exported, depth)
+            pinned = pinned_version(words) or pinned
+            found += [with_version(launch, pinned) for launch in find_launches(words, exported, depth)]
     return found
+
+
+def pinned_version(words: list[Word]) -> Word | None:
+    """Return the release that a command installs by `vllm==0.33.0` (or runs, `uvx vllm@0.33.0`), at its place."""
+    names = [_name(word) for word in words]
+    if not _INSTALLERS.intersection(names):
+        return None
+    for word in words:
+        match = _PINNED.match(word.text)
+        if match is not None and not word.dynamic:
+            return msgspec.structs.replace(word, text=match[1], column=word.column + match.start(1))
+    return None
+
+
+def with_version(launch: Launch, version: Word | None) -> Launch:
+    """Return the launch with the release that was installed for it, unless an image brings its own."""
+    if version is None or launch.image is not None or launch.engine_version is not None:
+        return launch
+    return msgspec.structs.replace(launch, engine_version=version)
 
 
 def _take_assignments(words: list[Word], env: dict[str, Word]) -> list[Word]:
@@ -106,12 +130,12 @@ def _is_head(words: list[Word], index: int) -> bool:
     if name in SHELLS or name in CONTAINERS or _PYTHON.match(words[index].text):
         return True
     following = words[index + 1].text if index + 1 < len(words) else ""
-    return name == "vllm" and following in SUBCOMMANDS | {"bench"}
+    return name.partition("@")[0] == "vllm" and following in SUBCOMMANDS | {"bench"}
 
 
 def _program(words: list[Word]) -> tuple[str | None, list[Word]]:
     """Return the engine's program and the words that follow it."""
-    if _name(words[0]) == "vllm" and len(words) > 1:
+    if _name(words[0]).partition("@")[0] == "vllm" and len(words) > 1:
         second = words[1].text
         if second in SUBCOMMANDS:
             return f"vllm {second}", words[2:]

@@ -42,7 +42,8 @@ def of_problem(
         "missing-value": f"{problem.option} needs a value and has none",
         "bad-value": f"{problem.option} takes {problem.detail}, found {problem.word.text!r}",
         "bad-choice": f"{problem.option} takes one of {problem.detail}; found {problem.word.text!r}",
-        "unexpected": f"{problem.word.text!r} belongs to no option; the parser stops at unrecognized arguments",
+        "unexpected": f"{problem.word.text!r} belongs to no option; the parser stops at unrecognized arguments"
+        + ("" if not problem.word.text[:1].isspace() else " (a backslash continues a line only as the last character of it)"),
         "unexpected-value": f"{problem.option} is a switch and takes no value, found {problem.detail!r}",
     }[problem.kind]
     who = " refuses it" if python else "'s parser refuses the command"

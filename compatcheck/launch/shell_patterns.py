@@ -13,5 +13,8 @@ BRACED = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)(?:(:?[-=?+])([^{}]*))?\}")
 ARRAY = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\[[@*]\](?::?[-+](?:[^{}]|\$\{[^{}]*\})*)?\}")
 ARRAY_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=$")
 PLACEHOLDER = re.compile(r"<[A-Za-z][\w .:/|-]*>")
-CHOICE = re.compile(r"\[[\w./:+-]+(?: ?\| ?[\w./:+-]+)+\]|\{[\w./:+-]+(?:\|[\w./:+-]+)+\}|\[--?[A-Za-z][^\[\];&|\n]*\]")
+CHOICE = re.compile(
+    r"\[[\w./:+-]+(?: ?\| ?[\w./:+-]+)+\]|\{[\w./:+-]+(?:\|[\w./:+-]+)+\}"
+    r"|\[--?[A-Za-z][^\[\];&|\n]*\]|\[[A-Za-z][\w-]+\]"
+)
 """Documentation's `[fp8|auto]`, `{a|b}` and `[--option VALUE]`: no shell means anything by them."""

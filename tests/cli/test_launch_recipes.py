@@ -132,3 +132,36 @@ def test_commands_in_python(cli: Cli, tmp_path: Path) -> None:
     document = scan(cli, tmp_path / "a.py", text, "--sm", "9.0")
     verdicts = [(launch["line"], launch["verdict"]) for launch in document["launches"]]
     assert verdicts == [(3, "unsupported"), (5, "supported"), (6, "unknown")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "versions"),
+    [
+        ("a.sh", 'uv pip install "vllm==0.25.1" -q\nvllm serve Qwen/Qwen3-8B\n', ["0.25.1"]),
+        ("a.sh", "uvx vllm@0.24.0 serve Qwen/Qwen3-8B\n", ["0.24.0"]),
+        ("a.sh", "uv run --with vllm[flashinfer]==0.28.0 vllm serve Qwen/Qwen3-8B\n", ["0.28.0"]),
+        ("a.sh", "pip install vllm==0.25.1\ndocker run vllm/vllm-openai:v0.31.0 --model Qwen/Qwen3-8B\n", ["0.31.0"]),
+        ("Dockerfile", "FROM ubuntu\nRUN pip install vllm==0.29.0\nCMD vllm serve Qwen/Qwen3-8B\n", ["0.29.0"]),
+    ],
+)
+def test_an_installed_release_counts(cli: Cli, tmp_path: Path, name: str, text: str, versions: list[str]) -> None:
+    path = tmp_path / name
+    path.write_text(text, "utf-8")
+    document = json.loads(cli("scan", name, "--sm", "9.0", "--format", "json", **HERE).stdout)
+    assert [launch["engine_version"] for launch in document["launches"]] == versions
+
+
+def test_documents(cli: Cli, tmp_path: Path) -> None:
+    text = (
+        "```console\nuser@host:~$ vllm serve Qwen/Qwen3-8B --kv-cache-dtype [auto|fp8]\n```\n"
+        "```\nvllm serve [model_tag] [options]\n```\n"
+        "```bash\nvllm serve Qwen/Qwen3-8B \\ # comment\n  --kv-cache-dtype fp8\n```\n"
+    )
+    document = scan(cli, tmp_path / "a.md", text, "--sm", "9.0")
+    assert [launch["verdict"] for launch in document["launches"]] == ["unknown", "unknown", "unsupported"]
+    assert "a backslash continues a line only as the last character" in document["diagnostics"][0]["message"]
+
+
+def test_ansible(cli: Cli, tmp_path: Path) -> None:
+    text = f"- docker_container:\n    image: vllm/vllm-openai:v0.33.0\n    command: {BAD.split('serve ')[1]}\n"
+    assert answer(scan(cli, tmp_path / "a.yml", text, "--sm", "9.0")) == REFUSED

@@ -8,17 +8,19 @@ import msgspec
 
 from compatcheck.launch import docker
 from compatcheck.launch.arguments import read_json
-from compatcheck.launch.command_line import in_container, launches_in_script, with_image
+from compatcheck.launch.command_line import in_container, launches_in_script, pinned_version, with_image
 from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.words import assignment, commands
 
-_INSTRUCTION = re.compile(r"^\s*(FROM|ARG|ENV|CMD|ENTRYPOINT)\s+", re.I)
+_INSTRUCTION = re.compile(r"^\s*(FROM|ARG|ENV|RUN|CMD|ENTRYPOINT)\s+", re.I)
 
 
 class _Stage(msgspec.Struct):
     name: str = ""
     image: Word | None = None
     environment: dict[str, Word] = {}
+    version: Word | None = None
+    """The release that a RUN installs."""
     entrypoint: tuple[str, Word] | None = None
     """Form (exec or shell) and the text, with its place."""
     command: tuple[str, Word] | None = None
@@ -46,6 +48,9 @@ class Dockerfile:
                     defaults[pair[0]] = pair[1].text.strip().strip("'\"")
             elif not stages:
                 continue
+            elif name == "RUN":
+                installed = [pinned_version(c) for c in commands(word.text, word.line, word.column)]
+                stages[-1].version = next((v for v in reversed(installed) if v is not None), stages[-1].version)
             elif name == "ENV":
                 stages[-1].environment |= _environment(word)
             else:
@@ -54,7 +59,12 @@ class Dockerfile:
                     stages[-1].command = value
                 else:
                     stages[-1].entrypoint, stages[-1].command = value, None
-        return [launch for stage in stages for launch in _launches(stage)]
+        return [_installed(launch, stage) for stage in stages for launch in _launches(stage)]
+
+
+def _installed(launch: Launch, stage: _Stage) -> Launch:
+    """Return the launch with the release that the stage installs over what its image brings."""
+    return launch if stage.version is None else msgspec.structs.replace(launch, engine_version=stage.version)
 
 
 def _stage(word: Word, before: list[_Stage], defaults: dict[str, str]) -> _Stage:
