@@ -178,10 +178,14 @@ def _container(words: list[Word], env: dict[str, Word], depth: int) -> list[Laun
     container = docker.read_run(words)
     if container is None:
         return []
-    found = in_container(
-        container.command, container.environment, container.image, container.entrypoint, depth, place=words[0]
-    )
+    inner = {name: _passed_on(name, word, env) for name, word in container.environment.items()}
+    found = in_container(container.command, inner, container.image, container.entrypoint, depth, place=words[0])
     return [with_files(launch, container.env_files) for launch in found]
+
+
+def _passed_on(name: str, word: Word, exported: dict[str, Word]) -> Word:
+    """Return a container's variable; `-e NAME` alone takes what the script exported before."""
+    return exported[name] if word.dynamic and word.text == name and name in exported else word
 
 
 def in_container(
@@ -197,6 +201,8 @@ def in_container(
     The vllm/vllm-openai images start the OpenAI server with the command as its options
     (docker/Dockerfile: ENTRYPOINT of target vllm-openai).
     """
+    if image is not None and docker.is_other_platform(image.text):
+        return []
     words = [*(entrypoint or []), *command]
     found = find_launches(words, environment, depth) if words else []
     if not found and entrypoint is None and image is not None and _starts_server(image, command):
@@ -224,13 +230,14 @@ def _starts_server(image: Word, command: list[Word]) -> bool:
     """
     if docker.is_vllm_server(image.text):
         return True
-    if docker.is_other_platform(image.text) or not command:
+    if not command:
         return False
     options = {word.text.split("=", 1)[0].replace("_", "-") for word in command if word.text.startswith("--")}
     named = "vllm" in image.text.lower()
     if command[0].text == "serve":
         return named
-    return bool(options & TELLING) and (named or options <= known_options())
+    unnamed = command[0].text.startswith("-") and options <= known_options()
+    return bool(options & TELLING) and (named or unnamed)
 
 
 def with_files(launch: Launch, files: tuple[Word, ...]) -> Launch:

@@ -26,7 +26,5 @@ class LinearPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Configuration fields of linear layers: linear_backend, disabled_kernels, ..."""
     findings: tuple[Finding, ...] = ()
     missing: tuple[str, ...] = ()
-    experts: bool = False
-    """Whether the model also has experts, whose kernels are not judged."""
     stated: bool = False
     """Whether the user states something of linear layers apart from the launch."""

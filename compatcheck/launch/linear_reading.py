@@ -65,8 +65,8 @@ def read_linear(
     return LinearPlan(
         layers=layers,
         fields=fields,
+        findings=(_experts(),) if has_experts(text) else (),
         missing=open_ if layers else (),
-        experts=has_experts(text),
         stated=bool(stated) or given.linear is not None,
     )
 
@@ -132,6 +132,18 @@ def _refused(algorithm: str, release: str) -> Finding:
         actual=f"quant_algo={algorithm}",
         fix="Use vLLM 0.21.0 or newer.",
         source=FindingSource(ref="vllm/model_executor/layers/quantization/modelopt.py:QUANT_ALGOS@0.20.2"),
+    )
+
+
+def _experts() -> Finding:
+    return findings.make(
+        "launch-experts-not-judged",
+        "Kernels of experts are not judged",
+        "The checkpoint is NVFP4 and the model has experts; which kernel computes them (--moe-backend) is not judged "
+        "here, only attention and linear layers are.",
+        effect="note",
+        bites="init",
+        source=FindingSource(ref="vllm/model_executor/layers/fused_moe/oracle/nvfp4.py@0.33.0"),
     )
 
 

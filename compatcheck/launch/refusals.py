@@ -43,7 +43,11 @@ def of_problem(
         "bad-value": f"{problem.option} takes {problem.detail}, found {problem.word.text!r}",
         "bad-choice": f"{problem.option} takes one of {problem.detail}; found {problem.word.text!r}",
         "unexpected": f"{problem.word.text!r} belongs to no option; the parser stops at unrecognized arguments"
-        + ("" if not problem.word.text[:1].isspace() else " (a backslash continues a line only as the last character of it)"),
+        + (
+            ""
+            if not problem.word.text[:1].isspace()
+            else " (a backslash continues a line only as the last character of it)"
+        ),
         "unexpected-value": f"{problem.option} is a switch and takes no value, found {problem.detail!r}",
     }[problem.kind]
     who = " refuses it" if python else "'s parser refuses the command"

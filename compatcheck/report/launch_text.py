@@ -36,8 +36,6 @@ def _linear(verdict: LaunchVerdict) -> list[Line]:
         what = f"  {', '.join(one.layers.names)} ({one.layers.scheme}, {size}): "
         picked = f" ({one.verdict.selected})" if one.verdict.selected else ""
         lines.append(Line(((what, ""), (one.verdict.verdict + picked, one.verdict.verdict))))
-    if verdict.launch.linear.experts:
-        lines.append(line("  experts are not among them: --moe-backend chooses their kernels", "dim"))
     if verdict.leads_linear and verdict.attention.verdict is not None and verdict.attention.facts is not None:
         if len(verdict.layers) == 1:
             lines += [line(), line("attention:", "heading"), _layer(verdict.attention)]

@@ -221,3 +221,23 @@ def test_quantisation_methods(cli: Cli, model: Path) -> None:
     write(model, {**MODELOPT, "quant_algo": "W4A16_NVFP4"})
     code, document = ask(cli, "9.0", "0.20.2", "vllm", "serve", "m")
     assert (code, "launch-quant-algo" in {f["code"] for f in document["findings"]}) == (1, True)
+
+
+def test_experts_are_said_not_to_be_judged(cli: Cli, model: Path) -> None:
+    moe = {"num_experts": 128, "moe_intermediate_size": 768, "shared_expert_intermediate_size": 1024}
+    write(model, MODELOPT, model_type="qwen3_moe", **moe)
+    code, document = ask(cli, "10.0", "0.33.0", "vllm", "serve", "m", "-tp", "2")
+    assert (code, layers(document)["shared down_proj"]) == (0, ("nvfp4_w4a4", 512, 8192))
+    assert {"gate_up_proj", "down_proj"}.isdisjoint(layers(document))
+    assert "launch-experts-not-judged" in {f["code"] for f in document["findings"]}
+
+
+def test_mla_projections(cli: Cli, model: Path) -> None:
+    mla = {"kv_lora_rank": 512, "q_lora_rank": 1536, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128}
+    write(model, MODELOPT, model_type="deepseek_v3", hidden_size=7168, num_attention_heads=128, **mla)
+    document = ask(cli, "10.0", "0.33.0", "vllm", "serve", "m", "-tp", "8")[1]
+    sizes = {name: (k, n) for name, (_, k, n) in layers(document).items()}
+    assert sizes["fused_qkv_a_proj"] == (7168, 2112)
+    assert sizes["q_b_proj"] == (1536, 3072)
+    assert sizes["kv_b_proj"] == (512, 4096)
+    assert sizes["o_proj"] == (2048, 7168)

@@ -165,3 +165,21 @@ def test_documents(cli: Cli, tmp_path: Path) -> None:
 def test_ansible(cli: Cli, tmp_path: Path) -> None:
     text = f"- docker_container:\n    image: vllm/vllm-openai:v0.33.0\n    command: {BAD.split('serve ')[1]}\n"
     assert answer(scan(cli, tmp_path / "a.yml", text, "--sm", "9.0")) == REFUSED
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "docker run rocm/vllm:latest vllm serve Qwen/Qwen3-8B --kv-cache-dtype fp8",
+        "docker run registry/tool:1 convert --max-model-len 1 --model x",
+    ],
+)
+def test_containers_of_others(cli: Cli, tmp_path: Path, command: str) -> None:
+    assert scan(cli, tmp_path / "run.sh", command + "\n", "--sm", "9.0")["launches"] == []
+
+
+def test_an_exported_variable_is_passed_on(cli: Cli, tmp_path: Path) -> None:
+    run = "docker run -e VLLM_BATCH_INVARIANT vllm/vllm-openai:v0.33.0 Qwen/Qwen3-8B --attention-backend FLASHINFER\n"
+    assert answer(scan(cli, tmp_path / "a.sh", run, "--sm", "9.0"))[0] == "unknown"
+    document = scan(cli, tmp_path / "a.sh", "export VLLM_BATCH_INVARIANT=1\n" + run, "--sm", "9.0")
+    assert answer(document) == ("unsupported", ["selector-use-batch-invariant"])
