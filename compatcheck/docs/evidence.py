@@ -35,6 +35,13 @@ class Proof(msgspec.Struct, kw_only=True):
             return []
         return [f"{self.where}: " + ", ".join(f"{number} {name}" for name, number in sorted(counts.items()))]
 
+    def outcomes(self, kernel: str) -> list[str]:
+        """Return what the GPU did with a kernel and how that stands to the matrix, as a line, or nothing."""
+        counts = Counter((cell.outcome, cell.judgement) for cell in self.evidence.cells if _kernel(cell.id, kernel))
+        if not counts:
+            return []
+        return [f"{self.where}: " + ", ".join(f"{n} {did} ({stands})" for (did, stands), n in sorted(counts.items()))]
+
 
 def _kernel(cell: str, kernel: str) -> bool:
     return cell == kernel or (cell.startswith(kernel) and not (cell[len(kernel)].isalnum() or cell[len(kernel)] == "_"))

@@ -228,8 +228,9 @@ def prefill(grid: Grid, sms: Sequence[str]) -> list[dict[str, Any]]:
                     qk_rope_head_dim=rope,
                     v_head_dim=v,
                 )
-                refusing, missing = program.judge(facts)
-                mark = "no" if refusing else ("?" if missing else "yes")
+                judgement = program.judge(facts)
+                refusing = judgement.checks
+                mark = "no" if refusing else ("?" if judgement.missing else "yes")
                 answers.append((mark, refusing[0].code if refusing else None))
             entry = grid.engine.mla_prefill_backends[name]
             alike = next((f for f in found if f["backend"] == name and f["answers"] == answers), None)
