@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -20,7 +21,7 @@ def test_every_code_has_an_entry() -> None:
     made = {
         code for file in LAUNCH.rglob("*.py") for code in re.findall(r'"(launch-[a-z-]+)"', file.read_text("utf-8"))
     }
-    made |= {f"launch-{kind}" for kind in Problem.__args__ if kind != "unknown"}
+    made |= {f"launch-{kind}" for kind in get_args(Problem) if kind != "unknown"}
     known = [entry.id for entry in launch_entries()]
     assert made <= set(known)
     assert len(known) == len(set(known))
