@@ -12,7 +12,7 @@ from compatcheck.launch.environment import EnvironmentFacts
 from compatcheck.launch.flag_table import FlagTable, takes_keyword
 from compatcheck.launch.model import Launch, Layer, Placed, Report
 from compatcheck.launch.model_config import ModelFacts, read_model
-from compatcheck.launch.model_source import ModelError, ModelSource, find_model
+from compatcheck.launch.model_source import ModelError, ModelSource, find_model, odd_size
 from compatcheck.launch.option_facts import OptionFacts
 from compatcheck.matrix.model import Matrix
 from compatcheck.resolve.configuration import Configuration
@@ -54,6 +54,11 @@ class ModelReader:
             return (Layer(kind="attention"),)
         config = self.config = _merged(source.config, self.options.hf_overrides)
         self.exact = source.exact
+        odd = odd_size(config)
+        if odd is not None:
+            self._open("--hf-overrides", odd[1], f"a usable {odd[0].rsplit('.', 1)[-1]}")
+            self._shard({}, name)
+            return (Layer(kind="attention"),)
         facts = read_model(
             self.matrix,
             self.flags.release,
@@ -63,7 +68,7 @@ class ModelReader:
             sliding_window_disabled=self.options.sliding_window_disabled,
         )
         self.assumed.append(Assumption("model", name, source.origin))
-        own = {f: v for f, v in {**facts.facts, **source.facts}.items() if v is not None}
+        own = {f: v for f, v in {**facts.facts, **source.facts}.items() if v is not None and (f not in _SIZES or v)}
         if source.facts.get("use_mla"):
             own.pop("head_size", None)
         self._shard(own, name)
@@ -208,6 +213,8 @@ class ModelReader:
             )
 
 
+_SIZES = frozenset({"head_size", "kv_lora_rank"})
+"""Sizes that a configuration may give as 0, which then say nothing."""
 _READ_AS_OTHERS = frozenset({"auto-round", "auto_round"})
 """Methods of checkpoints that the engine reads under a name of its own (layers/quantization/inc/inc.py@0.33.0)."""
 

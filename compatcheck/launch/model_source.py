@@ -136,20 +136,40 @@ def _reason(data: bytes, error: Exception) -> tuple[str, int, int]:
 
 
 _POSITIVE = ("head_dim", "num_attention_heads", "num_key_value_heads", "hidden_size", "num_hidden_layers")
+_LISTED = ("num_attention_heads", "num_key_value_heads", "intermediate_size")
+MAX_DEPTH = 3
+"""How deep configurations nest the model that matters."""
 _COUNTS = (*_POSITIVE, "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim", "index_topk")
 
 
-def _check(path: Path, config: Mapping[str, Any], inside: str = "$", depth: int = 0) -> None:
-    """Raise `ModelError` at a size that cannot be one; lists (one size for each layer) are left alone."""
+def odd_size(config: Mapping[str, Any], inside: str = "$", depth: int = 0) -> tuple[str, str] | None:
+    """Return the place ('$.text_config.head_dim') of a value that cannot be what it is, and what is wrong with it.
+
+    Head counts may be lists, one for each layer.
+    """
     for name, value in config.items():
-        if isinstance(value, Mapping) and depth < 3:
-            _check(path, value, f"{inside}.{name}", depth + 1)
-        if name not in _COUNTS or value is None or isinstance(value, (list, dict)):
+        if isinstance(value, Mapping) and depth < MAX_DEPTH:
+            inner = odd_size(value, f"{inside}.{name}", depth + 1)
+            if inner is not None:
+                return inner
+        if name == "model_type" and not isinstance(value, (str, type(None))):
+            return f"{inside}.{name}", f"model_type is {value!r:.40}; it has to be text"
+        if name == "compress_ratios" and not isinstance(value, (list, type(None))):
+            return f"{inside}.{name}", f"compress_ratios is {value!r:.40}; it has to be a list"
+        if name not in _COUNTS or value is None or (name in _LISTED and isinstance(value, list)):
             continue
         whole = isinstance(value, int) and not isinstance(value, bool)
-        if not whole or value < (1 if name in _POSITIVE else 0):
-            what = "a positive whole number" if name in _POSITIVE else "a whole number"
-            raise _at(path, f"{inside}.{name}", f"{name} is {value!r:.40}; it has to be {what}")
+        least = 1 if name in _POSITIVE else 0
+        if not whole or not least <= value < 2**31:
+            what = "a positive whole number" if least else "a whole number"
+            return f"{inside}.{name}", f"{name} is {value!r:.40}; it has to be {what} below 2^31"
+    return None
+
+
+def _check(path: Path, config: Mapping[str, Any]) -> None:
+    odd = odd_size(config)
+    if odd is not None:
+        raise _at(path, *odd)
 
 
 def _at(path: Path, place: str, message: str) -> ModelError:
