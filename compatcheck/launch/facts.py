@@ -89,7 +89,9 @@ class _Reader:
             reports=reports,
             missing=self._missing([*(report.missing for report in reports), *model.missing, *linear.missing]),
             linear=linear,
-            hybrid_manager=hybrid_manager(options.hybrid_off, options.connector, self.flags.release),
+            hybrid_manager=hybrid_manager(
+                options.hybrid_off, options.connector, self.flags.release, events=options.kv_events
+            ),
             connector=options.connector,
             unreadable=tuple(model.unreadable),
             places=self.places,

@@ -21,6 +21,7 @@ class OptionFacts:
         self.hybrid_off: bool | None = None
         """What the launch says of the hybrid KV-cache manager."""
         self.connector: str | None = None
+        self.kv_events = False
         self.text_only = False
         self.sliding_window_disabled = False
         self.skip_layers: tuple[str, ...] = ()

@@ -182,6 +182,11 @@ def _hybrid_manager(facts: OptionFacts, setting: Setting) -> str:
     return "whether layers with and without a window are planned apart"
 
 
+def _kv_events(facts: OptionFacts, setting: Setting) -> str:
+    facts.kv_events = bool(setting.value)
+    return "KV events"
+
+
 def _optimization_level(facts: OptionFacts, setting: Setting) -> str:
     """Find `-O.key=value`, which configured compilation before the levels came, and other values that are no level."""
     if str(setting.value).removeprefix("O") not in ("0", "1", "2", "3"):
@@ -227,6 +232,7 @@ HANDLERS: dict[str, Callable[[OptionFacts, Setting], str]] = {
     "--language-model-only": _language_model_only,
     "--limit-mm-per-prompt": _limit_mm,
     "--disable-sliding-window": _no_sliding_window,
+    "--kv-events-config": _kv_events,
     "--optimization-level": _optimization_level,
     "--linear-backend": _linear_backend,
     "--disable-hybrid-kv-cache-manager": _hybrid_manager,
@@ -243,5 +249,6 @@ LACKING: dict[str, str | None] = {
     "--model": None,
     "--optimization-level": None,
     "--linear-backend": None,
+    "--kv-events-config": None,
 }
 """Option -> the configuration field that is missing without its value; None where the model's own facts say it."""

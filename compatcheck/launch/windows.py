@@ -24,6 +24,8 @@ from compatcheck.resolve.verdict import Finding, FindingSource, Verdict
 RULE = "vllm-flashinfer-mixed-windows"
 """The matrix's note for whoever knows one kind of layers only; a whole model says which it is."""
 CONNECTOR_DECIDES_SINCE = "0.23.0"
+EVENTS_SWITCH_OFF_UNTIL = "0.20.0"
+"""First release in which KV events leave the manager on (vllm/config/vllm.py, compared over the wheels)."""
 _SOURCE = FindingSource(ref="vllm/v1/attention/backends/flashinfer.py:FlashInferMetadataBuilder.build@0.33.0")
 
 
@@ -59,10 +61,15 @@ def judge_windows(
     return WindowAnswer(finding=_together(connector))
 
 
-def hybrid_manager(stated_off: bool | None, connector: str | None, release: str) -> bool | None:
-    """Return whether the hybrid KV-cache manager is on; None where the connector's class decides."""
+def hybrid_manager(stated_off: bool | None, connector: str | None, release: str, *, events: bool) -> bool | None:
+    """Return whether the hybrid KV-cache manager is on; None where the connector's class decides.
+
+    `events`: --kv-events-config is given.
+    """
     if stated_off is not None:
         return not stated_off
+    if events and parse(release) < parse(EVENTS_SWITCH_OFF_UNTIL):
+        return False
     if connector is None:
         return True
     return None if parse(release) >= parse(CONNECTOR_DECIDES_SINCE) else False
@@ -89,7 +96,7 @@ def _apart() -> Finding:
 
 
 def _together(connector: str | None) -> Finding:
-    cause = f"the KV connector {connector} switches it off" if connector else "--disable-hybrid-kv-cache-manager"
+    cause = f"the KV connector {connector} switches it off" if connector else "an option switches it off"
     return findings.make(
         "launch-windows-together",
         "FLASHINFER refuses layers with different windows in one group",

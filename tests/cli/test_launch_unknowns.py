@@ -193,6 +193,13 @@ def test_mixed_windows(cli: Cli, sm: str, more: tuple[str, ...], verdict: str, c
     assert (found & {"launch-windows-apart", "launch-windows-together"}) == ({code} if code else set())
 
 
+def test_kv_events_switched_the_hybrid_manager_off(cli: Cli) -> None:
+    events = ("--kv-events-config", '{"enable_kv_cache_events": true}')
+    words = ("vllm", "serve", "google/gemma-2-2b-it", "--attention-backend", "FLASHINFER", *events)
+    assert "launch-windows-together" in codes(ask(cli, *ANY, "--vllm", "0.19.1", "--", *words)[1], "unsupported")
+    assert ask(cli, *ANY, "--vllm", "0.20.0", "--", *words)[1]["verdict"] != "unsupported"
+
+
 def test_engine_words_of_a_command_that_the_parser_refuses(cli: Cli) -> None:
     for words, said in (
         (("--foo", "1", "-rf"), "vllm: error: unrecognized arguments: --foo 1 -rf"),
