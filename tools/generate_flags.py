@@ -1,4 +1,4 @@
-"""Write compatcheck/launch/data/flags.json and environment.json from unpacked vLLM wheels.
+"""Write compatcheck/launch/data/flags.json, environment.json and keywords.json from unpacked vLLM wheels.
 
     python tools/generate_flags.py 0.32.0=WHEEL_FOLDER 0.33.0=WHEEL_FOLDER ... --out compatcheck/launch/data
 
@@ -10,7 +10,9 @@ files are read). Nothing is imported or run: argument definitions are read from 
 
 An option whose definition cannot be understood stops the run: a silent gap would be reported to users as an unknown
 option. Environment variables are those that any module asks for: the keys of `environment_variables` in envs.py that
-are used somewhere, and names read through `os.environ` or `os.getenv`.
+are used somewhere, and names read through `os.environ` or `os.getenv`. Keywords are what Python callers may write: the
+fields of EngineArgs and AsyncEngineArgs, and the parameters of LLM, which hands the rest to EngineArgs. Beside them
+stand the names of QuantizationMethods, which --quantization and a checkpoint's quant_method take.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from wheel_types import Spec, Wheel, assigned, name_of, spec_of
+from wheel_types import Spec, Wheel, assigned, name_of, options_of, spec_of
 from wheel_variables import variables_of
 
 
@@ -199,6 +201,19 @@ def flags_of(root: Path) -> dict[str, Spec]:
     return flags
 
 
+def keywords_of(root: Path) -> dict[str, Spec]:
+    """Return every keyword of LLM, EngineArgs and AsyncEngineArgs, and every quantisation method, as 'CLASS.NAME'."""
+    wheel = Wheel.read(root)
+    names = {f"{owner}.{name}" for owner in ("EngineArgs", "AsyncEngineArgs") for name in wheel.fields(owner)}
+    for node in ast.parse((root / "entrypoints" / "llm.py").read_text("utf-8")).body:
+        if isinstance(node, ast.ClassDef) and node.name == "LLM":
+            init = next(i for i in node.body if isinstance(i, ast.FunctionDef) and i.name == "__init__")
+            names |= {f"LLM.{a.arg}" for a in (*init.args.args[1:], *init.args.kwonlyargs)}
+    methods = wheel.literals.get("QuantizationMethods")
+    names |= {f"QuantizationMethods.{name}" for name in (options_of(wheel, methods) if methods else ())}
+    return {name: {} for name in sorted(names)}
+
+
 # --------------------------------------------------------------------------------------------- output
 
 
@@ -229,28 +244,39 @@ def main(arguments: list[str]) -> int:
     """Run. Returns the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("wheels", nargs="+", metavar="RELEASE=FOLDER", help="oldest first")
-    parser.add_argument("--out", type=Path, required=True, help="folder of the two files")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the three files")
     options = parser.parse_args(arguments)
     flags: dict[str, dict[str, Spec]] = {}
     variables: dict[str, dict[str, Spec]] = {}
+    keywords: dict[str, dict[str, Spec]] = {}
     for pair in options.wheels:
         release, _, folder = pair.partition("=")
         root = Path(folder) / "vllm"
         flags[release] = flags_of(root)
         variables[release] = {name: {} for name in variables_of(root)}
+        keywords[release] = keywords_of(root)
         sys.stderr.write(f"{release}: {len(flags[release])} options, {len(variables[release])} variables\n")
     sources = ["engine/arg_utils.py", "entrypoints/**/cli_args.py", "config/*.py", "utils/argparse_utils.py"]
     _write(options.out / "flags.json", {"sources": sources, "releases": list(flags), "flags": spans(flags)})
-    flat = {name: [[e.get("since"), e.get("until")] for e in entries] for name, entries in spans(variables).items()}
-    document = {"sources": ["envs.py and every use of it"], "releases": list(variables), "variables": flat}
+    document = {"sources": ["envs.py and every use of it"], "releases": list(variables), "variables": _flat(variables)}
     _write(options.out / "environment.json", document)
+    sources = ["engine/arg_utils.py:EngineArgs, AsyncEngineArgs", "entrypoints/llm.py:LLM.__init__"]
+    sources.append("model_executor/layers/quantization/__init__.py:QuantizationMethods")
+    _write(
+        options.out / "keywords.json",
+        {"sources": sources, "releases": list(keywords), "keywords": _flat(keywords)},
+    )
     return 0
+
+
+def _flat(names: dict[str, dict[str, Spec]]) -> dict[str, Any]:
+    return {name: [[e.get("since"), e.get("until")] for e in entries] for name, entries in spans(names).items()}
 
 
 def _write(path: Path, document: dict[str, Any]) -> None:
     body = document.pop(list(document)[-1])
     head = json.dumps({"schema": 1, **document})[:-1]
-    key = "flags" if "flags" in path.name else "variables"
+    key = {"flags.json": "flags", "environment.json": "variables", "keywords.json": "keywords"}[path.name]
     lines = ",\n".join(
         f"{json.dumps(name)}: {json.dumps(entry, separators=(',', ':'))}" for name, entry in body.items()
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.verdict import Verdict
@@ -36,3 +37,21 @@ def print_verdicts(judged: list[tuple[Verdict, Configuration]], format_: str) ->
         sys.stdout.buffer.write(sarif.render(diagnostics))
     else:
         sys.stdout.write(github.render(diagnostics))
+
+
+def print_engine_words(said: Sequence[tuple[Verdict, str]], format_: str) -> None:
+    """Write what the engine itself would say, as text or as one document a verdict in json and jsonl."""
+    if format_ == "text":
+        sys.stdout.write("".join(f"{words}\n" for _, words in said if words))
+        return
+    import msgspec
+
+    documents = [
+        {"document": "compatcheck-engine-words", "schema": 1, "verdict": v.verdict, "words": w} for v, w in said
+    ]
+    encode = msgspec.json.encode
+    if format_ == "jsonl":
+        data = b"".join(encode(document) + b"\n" for document in documents)
+    else:
+        data = msgspec.json.format(encode(documents[0] if len(documents) == 1 else documents), indent=2) + b"\n"
+    sys.stdout.buffer.write(data)

@@ -56,6 +56,8 @@ def check(
 
     After `--` a launch command may follow (vllm serve ..., docker run ...); options given before it win over it.
     """
+    if engine_words and format_ in ("sarif", "github"):
+        raise click.UsageError(f"--engine-words does not go with --format {format_}; text, json and jsonl have it.")
     given = given_configuration(values)
     loaded = load_matrix(matrix_file, overlays)
     if command or model is not None:
@@ -94,10 +96,10 @@ def check(
             sys.exit(USAGE)
         judged.append((_with_grounds(verdict, normal.facts, grounds), normal.facts))
     if engine_words:
+        from compatcheck.cli.answer import print_engine_words
         from compatcheck.report.engine_words import render as words
 
-        for verdict, facts in judged:
-            click.echo(words(loaded.matrix, verdict, facts))
+        print_engine_words([(v, words(loaded.matrix, v, facts)) for v, facts in judged], format_ or "text")
     else:
         print_verdicts(judged, format_ or "text")
     sys.exit(of_verdicts(verdict.verdict for verdict, _ in judged))

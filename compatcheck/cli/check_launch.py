@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+import click
 import msgspec
 
-from compatcheck.cli.exit_codes import of_verdicts
+from compatcheck.cli.exit_codes import USAGE, of_verdicts
 from compatcheck.cli.launch_command import document_of, judge_words
 from compatcheck.resolve.merge import with_findings
 from compatcheck.resolve.verdict import Assumption
@@ -40,11 +41,15 @@ def run_check(
             loaded, command, model, given, host_file, use_host=use_host, alternatives=wanted
         )
     ]
+    unreadable = dict.fromkeys(str(problem) for answer in answers for problem in answer.launch.unreadable)
+    for problem in unreadable:
+        click.echo(problem, err=True)
+    if unreadable and not any(a.field == "model" for answer in answers for a in answer.launch.assumed):
+        return USAGE  # nothing of the model was read
     if words:
-        from compatcheck.report.engine_words import render as say
+        from compatcheck.cli.answer import print_engine_words
 
-        for answer in answers:
-            sys.stdout.write(say(loaded.matrix, answer.lead, answer.facts) + "\n")
+        print_engine_words([(a.lead, _words(loaded, a)) for a in answers], format_)
     elif format_ == "text":
         _text(answers)
     elif format_ in ("json", "jsonl"):
@@ -57,7 +62,26 @@ def run_check(
             sys.stdout.buffer.write(sarif.render(diagnostics))
         else:
             sys.stdout.write(github.render(diagnostics))
-    return of_verdicts(answer.lead.verdict for answer in answers)
+    return USAGE if unreadable else of_verdicts(answer.lead.verdict for answer in answers)
+
+
+def _words(loaded: LoadedMatrix, answer: LaunchVerdict) -> str:
+    """Return what the engine says: its parser first, which stops before anything is selected."""
+    from compatcheck.launch.refusals import parser_words
+    from compatcheck.report.engine_words import render
+
+    refused = [placed.finding for placed in answer.launch.findings if placed.finding.effect == "unsupported"]
+    said = parser_words(refused)
+    if not said and refused:
+        click.echo(f"compatcheck: {refused[0].message} Its exact words are not known.", err=True)
+        return ""
+    if said:
+        return said
+    lines = list(dict.fromkeys(render(loaded.matrix, one.verdict, one.facts) for one in answer.linear))
+    attention, facts = answer.attention.verdict, answer.attention.facts
+    if all(one.verdict.selected for one in answer.linear) and attention is not None and facts is not None:
+        lines.append(render(loaded.matrix, attention, facts))  # a layer's projections are made before its attention
+    return "\n".join(lines)
 
 
 def _with_grounds(verdict: LaunchVerdict, grounds: dict[str, str]) -> LaunchVerdict:
@@ -88,4 +112,4 @@ def _json(answers: list[LaunchVerdict], format_: str) -> None:
 def _diagnostics(answer: LaunchVerdict) -> list[Diagnostic]:
     from compatcheck.report.diagnostic import of_verdict
 
-    return of_verdict(answer.lead)
+    return of_verdict(msgspec.structs.replace(answer.lead, findings=answer.findings))

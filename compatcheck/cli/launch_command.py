@@ -58,7 +58,14 @@ def judge_words(
     """Return one verdict for each GPU, and what came from the host. Leaves with exit code 2 for unusable options."""
     from compatcheck.launch.facts import read_launch
     from compatcheck.launch.judge import judge_launch
+    from compatcheck.launch.model_source import ModelError, expect_model
 
+    if model is not None:
+        try:
+            expect_model(model)
+        except ModelError as error:
+            click.echo(str(error), err=True)
+            sys.exit(USAGE)
     launch = read_words(words, model)
     first = read_launch(loaded.matrix, launch, given, model=model)
     configurations = [given]
@@ -101,8 +108,9 @@ def _from_host(
 
 
 def document_of(verdict: LaunchVerdict) -> dict[str, Any]:
-    """Return a launch's answer for programs: the leading verdict's keys, then `launch` and `layers`."""
+    """Return a launch's answer for programs: the lead's keys, then `layers`, `linear_layers` and `launch`."""
     lead: dict[str, Any] = msgspec.to_builtins(verdict.lead)
+    lead["findings"] = msgspec.to_builtins(verdict.findings)
     lead["layers"] = [
         {
             "kind": layer.kind,
@@ -112,6 +120,18 @@ def document_of(verdict: LaunchVerdict) -> dict[str, Any]:
             "codes": sorted({f.code for f in layer.verdict.findings}) if layer.verdict else [],
         }
         for layer in verdict.layers
+    ]
+    lead["linear_layers"] = [
+        {
+            "layers": one.layers.names,
+            "scheme": one.layers.scheme,
+            "in_features": one.layers.in_features,
+            "out_features": one.layers.out_features,
+            "verdict": one.verdict.verdict,
+            "selected": one.verdict.selected,
+            "codes": sorted({f.code for f in one.verdict.findings}),
+        }
+        for one in verdict.linear
     ]
     lead["launch"] = {
         "model": verdict.launch.model,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 from fnmatch import fnmatch
 from pathlib import Path
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 
 SKIPPED = frozenset({".git", ".hg", ".venv", "venv", "node_modules", "__pycache__", ".tox", "site-packages"})
 """Folders that are not looked into."""
-NAMES = ("*.md", "*.mdx", "*.markdown", "*.py", "*.sh", "*.bash", "*.yaml", "*.yml", "*ockerfile*", "*ontainerfile*")
+NAMES = (
+    *("*.md", "*.mdx", "*.markdown", "*.py", "*.sh", "*.bash", "*.yaml", "*.yml", "*.service"),
+    *("*ockerfile*", "*ontainerfile*"),
+)
 """Files that are looked at in a folder; a file named on the command line is always looked at."""
 MAX_BYTES = 4 * 1024 * 1024
 
@@ -70,9 +74,12 @@ def scan(
         except ValueError as error:
             problems.append(str(error))
             continue
+        if text is None and path in paths:
+            click.echo(f"{path}: not looked at: no text, or larger than {MAX_BYTES >> 20} MiB", err=True)
         if text is not None:
             scans.append(scan_text(loaded, str(path), text, options, str(path.parent)))
-    problems += [f"{d.file}:{d.line}:{d.column}: {d.message}" for s in scans if (d := s.unreadable) is not None]
+    told = dict.fromkeys(f"{d.file}:{d.line}:{d.column}: {d.message}" for s in scans for d in s.unreadable)
+    problems += told
     _write(scans, format_)
     for problem in problems:
         click.echo(problem, err=True)
@@ -117,15 +124,18 @@ def _text(path: Path) -> str | None:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise ValueError(f"{path}: cannot be read: {error.strerror}") from error
-    if len(data) > MAX_BYTES or b"\x00" in data[:1024]:
+    utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    if not utf16 and "vllm".encode("utf-16-le") in data:
+        raise ValueError(f"{path}:1:1: UTF-16 without a byte order mark; save it as UTF-8")
+    if len(data) > MAX_BYTES or (b"\x00" in data[:1024] and not utf16):
         return None
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-16" if utf16 else "utf-8-sig")
     except UnicodeDecodeError as error:
-        if b"vllm" not in data.lower():
+        if b"vllm" not in data.lower() and not utf16:
             return None
         line = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"{path}:{line}:1: not UTF-8") from error
+        raise ValueError(f"{path}:{line}:1: not UTF-{16 if utf16 else 8}") from error
 
 
 def _write(scans: list[FileScan], format_: str) -> None:

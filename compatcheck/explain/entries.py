@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compatcheck.explain.entry import Entry as Entry
+from compatcheck.explain.launch_codes import launch_entries
 from compatcheck.explain.linear import linear_entries
 from compatcheck.explain.own_codes import own_entries
 from compatcheck.matrix.load import LoadedMatrix
@@ -23,7 +24,7 @@ def entries(loaded: LoadedMatrix) -> list[Entry]:
     for id_, kernel in loaded.matrix.kernels.items():
         found.append(_kernel(id_, kernel, loaded))
         found += _refusals(id_, kernel, loaded)
-    return found
+    return [*found, *launch_entries()]
 
 
 def _rule(code: str, rule: Rule, loaded: LoadedMatrix) -> Entry:

@@ -31,6 +31,8 @@ class ArgumentProblem(msgspec.Struct, frozen=True):
     word: Word
     option: str
     detail: str = ""
+    rest: str = ""
+    """An unknown option with the words that go with it."""
 
 
 class Parsed(msgspec.Struct, frozen=True):
@@ -59,7 +61,8 @@ class _Parser:
         self.problems: list[ArgumentProblem] = []
         self.model: Word | None = None
         self.dotted: dict[str, tuple[Flag, dict[str, Any], Word]] = {}
-        self.dotted_places: list[Setting] = []
+        self.dotted_open: set[str] = set()
+        """JSON options of which a key has a value that only the shell knows."""
 
     @staticmethod
     def _dashes(word: Word) -> Word:
@@ -88,7 +91,7 @@ class _Parser:
             else:
                 self._option(word)
         for option, (flag, value, word) in self.dotted.items():
-            self._add(flag, value, Word(option, word.line, word.column))
+            self._add(flag, value, Word(option, word.line, word.column), dynamic=option in self.dotted_open)
         return Parsed(tuple(self.settings), self.model, tuple(self.problems))
 
     # ------------------------------------------------------------------------------------- helpers
@@ -132,11 +135,13 @@ class _Parser:
         if len(spellings) == 1:
             return self.table.spellings[spellings[0]]
         if not spellings:
-            self._problem("unknown", word, name)
+            rest = [word.text]
             while self.at < len(self.words) and not self._is_option(self.words[self.at]):
+                rest.append(self.words[self.at].text)
                 self.at += 1  # its values, which belong to nothing else
+            self.problems.append(ArgumentProblem("unknown", word, name, rest=" ".join(rest)))
             return None
-        self._problem("ambiguous", word, name, ", ".join(sorted(spellings)[:4]))
+        self._problem("ambiguous", word, name, ", ".join(spellings))
         return None
 
     # ------------------------------------------------------------------------------------- options
@@ -237,7 +242,7 @@ class _Parser:
         entry = self.dotted.setdefault(flag.option, (flag, {}, word))
         _merge(entry[1], value)
         if dynamic:
-            self.dotted[flag.option] = (flag, entry[1], word)
+            self.dotted_open.add(flag.option)
 
 
 _BAD = object()

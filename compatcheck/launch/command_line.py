@@ -4,57 +4,24 @@ from __future__ import annotations
 
 import re
 
+import msgspec
+
 from compatcheck.launch import docker
+from compatcheck.launch.flag_table import known_options
 from compatcheck.launch.model import Launch, Word
+from compatcheck.launch.programs import CONTAINERS, REMOTE, SHELLS, TELLING, WRAPPERS
 from compatcheck.launch.words import assignment, commands
 
 MAX_SHELLS = 3
 """How many `bash -c "..."` may nest."""
-SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ash"})
-CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
-WRAPPERS = frozenset(
-    {
-        "sudo",
-        "env",
-        "exec",
-        "nohup",
-        "time",
-        "nice",
-        "numactl",
-        "taskset",
-        "stdbuf",
-        "timeout",
-        "uv",
-        "uvx",
-        "poetry",
-        "pipenv",
-        "conda",
-        "micromamba",
-        "mamba",
-        "srun",
-        "mpirun",
-        "torchrun",
-        "setsid",
-        "command",
-        "chrt",
-        "ionice",
-        "nsys",
-        "ncu",
-        "unbuffer",
-        "tini",
-        "dumb-init",
-        "pixi",
-        "hatch",
-        "rye",
-        "xvfb-run",
-        "parallel",
-    }
-)
 SUBCOMMANDS = frozenset({"serve", "run-batch"})
 BENCHMARKS = frozenset({"latency", "throughput"})
 _PYTHON = re.compile(r"^(?:.*/)?python(?:3(?:\.\d+)?)?$")
 _MODULES = re.compile(r"^vllm\.entrypoints\.(?:openai\.(?:api_server|run_batch)|api_server|cli\.main)$")
 _PROMPTS = frozenset({"$", "%", ">", "#"})
+_PROMPT = re.compile(r"^[\w.-]+@[\w.-]+:\S*[$#]$")
+_PINNED = re.compile(r"^vllm(?:\[[\w,-]*\])?(?:==|@)v?(\d[\w.]*)$")
+_INSTALLERS = frozenset({"pip", "pip3", "uv", "uvx", "python", "python3", "poetry", "pixi", "conda", "micromamba"})
 
 
 def find_launches(words: list[Word], environment: dict[str, Word] | None = None, depth: int = 0) -> list[Launch]:
@@ -64,12 +31,19 @@ def find_launches(words: list[Word], environment: dict[str, Word] | None = None,
     """
     env = dict(environment or {})
     words = [*words]
-    while words and not words[0].dynamic and words[0].text in _PROMPTS:
+    while words and (words[0].text in _PROMPTS or _PROMPT.match(words[0].text)) and not words[0].dynamic:
         words.pop(0)
     words = _take_assignments(words, env)
     if not words:
         return []
     first = _name(words[0])
+    if first in REMOTE:
+        scripts = [word for word in words[1:] if " " in word.text and "vllm" in word.text]
+        found = [launch for word in scripts for launch in _script(word, env, depth)]
+        if found:
+            return found
+    if first in CONTAINERS and (inner := docker.command_inside(words)) is not None:
+        return find_launches(inner, env, depth + 1) if depth < MAX_SHELLS else []
     if first in WRAPPERS:
         start = next((i for i, word in enumerate(words[1:], 1) if _is_head(words, i)), None)
         if start is None:
@@ -96,13 +70,14 @@ def launches_in_script(
     column: int = 1,
     environment: dict[str, Word] | None = None,
     depth: int = 0,
-    indent: int = 0,
+    starts: tuple[tuple[int, int, int], ...] = (),
 ) -> list[Launch]:
     """Return every launch of a shell text; `export NAME=value` and plain assignments reach the later ones."""
     found: list[Launch] = []
+    pinned: Word | None = None
     exported: dict[str, Word] = dict(environment or {})
     known = {name: word.text for name, word in exported.items() if not word.dynamic}
-    for words in commands(text, line, column, known, indent):
+    for words in commands(text, line, column, known, starts):
         export = words[0].text == "export" and len(words) > 1
         rest = words[1:] if export else words
         pairs = [assignment(word) for word in rest]
@@ -112,8 +87,28 @@ def launches_in_script(
             for word in rest[1:]:
                 exported.pop(word.text, None)
         else:
-            found += find_launches(words, exported, depth)
+            pinned = pinned_version(words) or pinned
+            found += [with_version(launch, pinned) for launch in find_launches(words, exported, depth)]
     return found
+
+
+def pinned_version(words: list[Word]) -> Word | None:
+    """Return the release that a command installs by `vllm==0.33.0` (or runs, `uvx vllm@0.33.0`), at its place."""
+    names = [_name(word) for word in words]
+    if not _INSTALLERS.intersection(names):
+        return None
+    for word in words:
+        match = _PINNED.match(word.text)
+        if match is not None and not word.dynamic:
+            return msgspec.structs.replace(word, text=match[1], column=word.column + match.start(1))
+    return None
+
+
+def with_version(launch: Launch, version: Word | None) -> Launch:
+    """Return the launch with the release that was installed for it, unless an image brings its own."""
+    if version is None or launch.image is not None or launch.engine_version is not None:
+        return launch
+    return msgspec.structs.replace(launch, engine_version=version)
 
 
 def _take_assignments(words: list[Word], env: dict[str, Word]) -> list[Word]:
@@ -135,12 +130,12 @@ def _is_head(words: list[Word], index: int) -> bool:
     if name in SHELLS or name in CONTAINERS or _PYTHON.match(words[index].text):
         return True
     following = words[index + 1].text if index + 1 < len(words) else ""
-    return name == "vllm" and following in SUBCOMMANDS | {"bench"}
+    return name.partition("@")[0] == "vllm" and following in SUBCOMMANDS | {"bench"}
 
 
 def _program(words: list[Word]) -> tuple[str | None, list[Word]]:
     """Return the engine's program and the words that follow it."""
-    if _name(words[0]) == "vllm" and len(words) > 1:
+    if _name(words[0]).partition("@")[0] == "vllm" and len(words) > 1:
         second = words[1].text
         if second in SUBCOMMANDS:
             return f"vllm {second}", words[2:]
@@ -168,18 +163,29 @@ def _inside_shell(words: list[Word], env: dict[str, Word], depth: int) -> list[L
         if word.text.startswith("--") or "c" not in word.text:
             continue
         if index + 1 < len(words):
-            script = words[index + 1]
-            return launches_in_script(script.text, script.line, script.column + 1, env, depth + 1, script.indent)
+            return _script(words[index + 1], env, depth)
     return []
+
+
+def _script(word: Word, env: dict[str, Word], depth: int) -> list[Launch]:
+    """Return the launches of a script that is one word."""
+    if depth >= MAX_SHELLS:
+        return []
+    return launches_in_script(word.text, word.line, word.column + 1, env, depth + 1, word.starts)
 
 
 def _container(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch]:
     container = docker.read_run(words)
     if container is None:
         return []
-    return in_container(
-        container.command, container.environment, container.image, container.entrypoint, depth, place=words[0]
-    )
+    inner = {name: _passed_on(name, word, env) for name, word in container.environment.items()}
+    found = in_container(container.command, inner, container.image, container.entrypoint, depth, place=words[0])
+    return [with_files(launch, container.env_files) for launch in found]
+
+
+def _passed_on(name: str, word: Word, exported: dict[str, Word]) -> Word:
+    """Return a container's variable; `-e NAME` alone takes what the script exported before."""
+    return exported[name] if word.dynamic and word.text == name and name in exported else word
 
 
 def in_container(
@@ -195,9 +201,11 @@ def in_container(
     The vllm/vllm-openai images start the OpenAI server with the command as its options
     (docker/Dockerfile: ENTRYPOINT of target vllm-openai).
     """
+    if image is not None and docker.is_other_platform(image.text):
+        return []
     words = [*(entrypoint or []), *command]
     found = find_launches(words, environment, depth) if words else []
-    if not found and entrypoint is None and image is not None and docker.is_vllm_server(image.text):
+    if not found and entrypoint is None and image is not None and _starts_server(image, command):
         first = command[0] if command else (place or image)
         if command and not command[0].text.startswith("-") and (_name(first) in SHELLS or _PYTHON.match(first.text)):
             return []
@@ -214,8 +222,29 @@ def in_container(
     return [with_image(launch, image) for launch in found]
 
 
+def _starts_server(image: Word, command: list[Word]) -> bool:
+    """Return whether an image, started with this command, is vLLM's server: by its name, or by vLLM's own options.
+
+    Images of one's own keep the entrypoint of the image that they are built on. With another name than vllm's the
+    options have to be vLLM's, all of them, and one of them nobody else's.
+    """
+    if docker.is_vllm_server(image.text):
+        return True
+    if not command:
+        return False
+    options = {word.text.split("=", 1)[0].replace("_", "-") for word in command if word.text.startswith("--")}
+    named = "vllm" in image.text.lower()
+    if command[0].text == "serve":
+        return named
+    unnamed = command[0].text.startswith("-") and options <= known_options()
+    return bool(options & TELLING) and (named or unnamed)
+
+
+def with_files(launch: Launch, files: tuple[Word, ...]) -> Launch:
+    """Return the launch with the files that its container takes variables from."""
+    return msgspec.structs.replace(launch, env_files=(*launch.env_files, *files)) if files else launch
+
+
 def with_image(launch: Launch, image: Word | None) -> Launch:
     """Return the launch with its image, unless an inner one is nearer."""
-    import msgspec
-
     return launch if launch.image is not None or image is None else msgspec.structs.replace(launch, image=image)

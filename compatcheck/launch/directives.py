@@ -27,7 +27,7 @@ class Stated(msgspec.Struct, frozen=True):
 
 
 class Suppression(msgspec.Struct):
-    """Codes that a comment silences: on its own line, or on the next line of code where it stands alone."""
+    """Codes that a comment silences: on its own line, or on the line below where it stands alone."""
 
     line: int
     column: int
@@ -123,8 +123,11 @@ def _stated(directives: Directives, body: str, number: int, column: int) -> None
 
 
 def _next_code(lines: list[str], number: int) -> int:
+    """Return the line of code below a comment, other comments between; a blank line ends what it is about."""
     for later in range(number, len(lines)):
         text = lines[later].strip()
-        if text and not text.startswith(("#", "//", "<!--")):
+        if not text:
+            break
+        if not text.startswith(("#", "//", "<!--")):
             return later + 1
     return number

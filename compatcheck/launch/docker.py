@@ -42,6 +42,7 @@ class Container(msgspec.Struct, frozen=True):
     command: list[Word]
     environment: dict[str, Word]
     entrypoint: list[Word] | None
+    env_files: tuple[Word, ...] = ()
 
 
 def read_run(words: list[Word]) -> Container | None:
@@ -56,6 +57,7 @@ def read_run(words: list[Word]) -> Container | None:
     rest = rest[1:]
     environment: dict[str, Word] = {}
     entrypoint: list[Word] | None = None
+    files: list[Word] = []
     while rest and rest[0].text.startswith("-"):
         name, equals, inline = rest[0].text.partition("=")
         place = rest[0]
@@ -75,9 +77,30 @@ def read_run(words: list[Word]) -> Container | None:
             )
         elif name == "--entrypoint" and value is not None:
             entrypoint = [value] if value.text else []
+        elif name == "--env-file" and value is not None:
+            files.append(value)
     if not rest:
         return None
-    return Container(rest[0], rest[1:], environment, entrypoint)
+    return Container(rest[0], rest[1:], environment, entrypoint, tuple(files))
+
+
+def command_inside(words: list[Word]) -> list[Word] | None:
+    """Return the command that `docker exec`, or `docker compose run` and `exec`, start in a container; None for others.
+
+    The container's image is not known here, so neither is its release.
+    """
+    texts = [word.text for word in words]
+    at = 1
+    composed = len(texts) > 1 and texts[1] == "compose"
+    if composed:
+        at = next((i for i in range(2, len(texts)) if texts[i] in ("run", "exec")), len(texts))
+    elif texts[1:2] != ["exec"]:
+        return None
+    rest = words[at + 1 :]
+    while rest and rest[0].text.startswith("-"):
+        taken = 1 if "=" in rest[0].text or _is_switch(rest[0].text) or rest[0].text in ("-T", "--build") else 2
+        rest = rest[taken:]
+    return rest[1:] or None
 
 
 def _is_switch(name: str) -> bool:

@@ -5,15 +5,39 @@ from __future__ import annotations
 from typing import Any
 
 from compatcheck.launch import findings
+from compatcheck.launch.engine_release import EngineRelease
 from compatcheck.launch.flag_table import FlagTable, reads_variable
 from compatcheck.launch.model import Placed, Report, Word
+from compatcheck.matrix.versions import parse
 from compatcheck.resolve.verdict import FindingSource
 
 RELEVANT = {
     "VLLM_BATCH_INVARIANT": "batch invariance is asked of the backend",
     "VLLM_MLA_DISABLE": "the model is served without MLA",
 }
+LINEAR = {
+    "VLLM_DISABLED_KERNELS": "kernels of quantised linear layers that are passed over",
+    "VLLM_NVFP4_GEMM_BACKEND": "the kernel of NVFP4 linear layers",
+    "VLLM_USE_FBGEMM": "may force the kernel of NVFP4 linear layers",
+    "VLLM_USE_NVFP4_CT_EMULATIONS": "may force the kernel of NVFP4 linear layers",
+}
+"""Variables that decide nothing but kernels of quantised linear layers."""
 _PREFIX = "VLLM_"
+OLD_UNTIL = "0.15.0"
+OLD: dict[str, str | None] = {
+    "VLLM_ATTENTION_BACKEND": "backend",
+    "VLLM_USE_TRTLLM_ATTENTION": "use_trtllm_attention",
+    "VLLM_FLASH_ATTN_VERSION": "flash_attn_version",
+    "VLLM_FLASHINFER_DISABLE_Q_QUANTIZATION": None,
+    "VLLM_USE_CUDNN_PREFILL": None,
+    "VLLM_USE_TRTLLM_RAGGED_DEEPSEEK_PREFILL": None,
+    "VLLM_DISABLE_FLASHINFER_PREFILL": None,
+}
+"""Variables that no covered release reads and older ones did -> the configuration field that they set.
+
+Source: vllm/config/attention.py:AttentionConfig._set_from_env_if_set@0.14.1; nothing in the wheel of 0.15.0 or 0.16.0
+names any of them.
+"""
 
 
 class EnvironmentFacts:
@@ -23,19 +47,24 @@ class EnvironmentFacts:
         self.fields: dict[str, Any] = {}
         self.places: dict[str, tuple[int, int]] = {}
         self.mla_disabled = False
+        self.linear: dict[str, Word] = {}
+        """Variables that this release reads for quantised linear layers."""
         self.findings: list[Placed] = []
         self.reports: list[Report] = []
 
 
-def read_environment(environment: dict[str, Word], flags: FlagTable) -> EnvironmentFacts:
-    """Return what a release makes of these variables."""
+def read_environment(
+    environment: dict[str, Word], flags: FlagTable, release: EngineRelease | None = None
+) -> EnvironmentFacts:
+    """Return what a release makes of these variables. `release`: the table's by default."""
     facts = EnvironmentFacts()
+    asked = release or EngineRelease(release=flags.release, version=flags.release)
     for name, word in environment.items():
-        _read(facts, name, word, flags)
+        _read(facts, name, word, flags, asked)
     return facts
 
 
-def _read(facts: EnvironmentFacts, name: str, word: Word, flags: FlagTable) -> None:
+def _read(facts: EnvironmentFacts, name: str, word: Word, flags: FlagTable, release: EngineRelease) -> None:
     value = None if word.dynamic else word.text
     if name == "FLASHINFER_DISABLE_VERSION_CHECK" and value not in (None, "", "0"):
         finding = findings.make(
@@ -53,19 +82,32 @@ def _read(facts: EnvironmentFacts, name: str, word: Word, flags: FlagTable) -> N
         _report(facts, name, "understood", "no version check between FlashInfer's packages", word)
         return
     if not name.startswith(_PREFIX):
-        _report(facts, name, "not relevant", "not read by the selection of attention backends", word)
+        _report(facts, name, "not relevant", "read by nothing that is judged here", word)
+        return
+    version = release.version
+    if name in OLD and version is not None and parse(version) < parse(OLD_UNTIL):
+        _old(facts, name, word)
+        return
+    if not reads_variable(name, flags.release) and release.outside is not None and name not in OLD:
+        why = f"vLLM {version} is not covered; nothing is known of what it reads"
+        _report(facts, name, "unknown", why, word)
         return
     if not reads_variable(name, flags.release):
         finding = findings.ignored_variable(name, value, flags)
         facts.findings.append(Placed(finding, word.line, word.column))
         _report(facts, name, "unknown", f"vLLM {flags.release} does not read it", word)
         return
+    if name in LINEAR:
+        facts.linear[name] = word
+        _report(facts, name, "unknown" if value is None else "understood", LINEAR[name], word)
+        return
     if name not in RELEVANT:
-        _report(facts, name, "not relevant", "read by this release, not for attention backends", word)
+        _report(facts, name, "not relevant", "read by this release, not for what is judged here", word)
+        return
+    if value is None:
+        _report(facts, name, "unknown", "its value is known only where it is run", word, name)
         return
     _report(facts, name, "understood", RELEVANT[name], word)
-    if value is None:
-        return
     on = value.strip() not in ("", "0")
     if name == "VLLM_BATCH_INVARIANT":
         facts.fields["use_batch_invariant"] = on
@@ -75,5 +117,26 @@ def _read(facts: EnvironmentFacts, name: str, word: Word, flags: FlagTable) -> N
         facts.places["use_mla"] = (word.line, word.column)
 
 
-def _report(facts: EnvironmentFacts, name: str, status: Any, why: str, word: Word) -> None:
-    facts.reports.append(Report(name=name, status=status, why=why, line=word.line, column=word.column))
+def _old(facts: EnvironmentFacts, name: str, word: Word) -> None:
+    """Read a variable as releases before 0.15 did: each was the same as a key of --attention-config."""
+    field = OLD[name]
+    why = f"read up to vLLM 0.14.1; {OLD_UNTIL} was the first without it"
+    if word.dynamic:
+        _report(facts, name, "unknown", "its value is known only where it is run", word, field or name)
+        return
+    if field is None:
+        _report(facts, name, "not relevant", why, word)
+        return
+    _report(facts, name, "understood", why, word)
+    value: Any = word.text.upper()
+    if field == "flash_attn_version":
+        value = int(word.text) if word.text.isdigit() else None
+    elif field == "use_trtllm_attention":
+        value = word.text not in ("0", "")
+    if value not in (None, ""):
+        facts.fields[field] = value
+        facts.places[field] = (word.line, word.column)
+
+
+def _report(facts: EnvironmentFacts, name: str, status: Any, why: str, word: Word, missing: str | None = None) -> None:
+    facts.reports.append(Report(name=name, status=status, why=why, line=word.line, column=word.column, missing=missing))

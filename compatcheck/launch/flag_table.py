@@ -59,7 +59,7 @@ class FlagTable:
         return [name for name in self.spellings if not name.startswith("--") and name.startswith(text)]
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=3)
 def _data(name: str) -> dict[str, Any]:
     text = (files("compatcheck.launch") / "data" / name).read_bytes()
     data: dict[str, Any] = msgspec.json.decode(text)
@@ -69,6 +69,12 @@ def _data(name: str) -> dict[str, Any]:
 def releases() -> tuple[str, ...]:
     """Return the covered releases, oldest first."""
     return tuple(_data("flags.json")["releases"])
+
+
+@lru_cache(maxsize=1)
+def known_options() -> frozenset[str]:
+    """Return every long spelling that any covered release has."""
+    return frozenset(name for release in releases() for name in table(release).spellings if name.startswith("--"))
 
 
 def release_for(version: str) -> str:
@@ -113,6 +119,30 @@ def reads_variable(name: str, release: str) -> bool:
 def variable_names(release: str) -> list[str]:
     """Return every environment variable that a release reads."""
     return [name for name in _data("environment.json")["variables"] if reads_variable(name, release)]
+
+
+def keyword_history(owner: str, name: str) -> list[tuple[str | None, str | None]]:
+    """Return when LLM, EngineArgs or AsyncEngineArgs took a keyword; LLM takes those of EngineArgs too."""
+    data = _data("keywords.json")["keywords"]
+    owners = ("LLM", "EngineArgs") if owner == "LLM" else (owner,)
+    return [(since, until) for one in owners for since, until in data.get(f"{one}.{name}", ())]
+
+
+def keyword_names(owner: str, release: str) -> list[str]:
+    """Return the keywords that a release's class takes."""
+    owners = ("LLM.", "EngineArgs.") if owner == "LLM" else (f"{owner}.",)
+    return sorted(
+        {
+            key.partition(".")[2]
+            for key, spans in _data("keywords.json")["keywords"].items()
+            if key.startswith(owners) and any(_covers(since, until, release) for since, until in spans)
+        }
+    )
+
+
+def takes_keyword(owner: str, name: str, release: str) -> bool:
+    """Return whether a release's class takes a keyword."""
+    return any(_covers(since, until, release) for since, until in keyword_history(owner, name))
 
 
 def _covers(since: str | None, until: str | None, release: str) -> bool:

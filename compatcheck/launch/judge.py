@@ -1,4 +1,7 @@
-"""A launch's verdict: one for each kind of attention layer, the worst one leading. The resolver decides them all."""
+"""A launch's verdict: one for each kind of layer, attention or linear, the worst one leading.
+
+The resolver decides them all.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ import msgspec
 
 from compatcheck.launch import findings
 from compatcheck.launch.layer_kinds import NO_CACHE
+from compatcheck.launch.linear_judge import LinearVerdict, judge_linear
 from compatcheck.launch.model import LaunchFacts, Placed
+from compatcheck.launch.windows import judge_windows, without_rule
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.merge import SEVERITY, with_findings
 from compatcheck.resolve.normalise import ConfigurationError, normalise
@@ -30,12 +35,31 @@ class LayerVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LaunchVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer for a launch. `lead` is the worst layer's verdict with the launch's own findings joined to it."""
+    """The answer for a launch. `lead` is the worst verdict of all, with the launch's own findings joined to it.
+
+    It is that of a kind of attention layers or of linear layers; `attention` and `linear` are the worst of each, by
+    themselves. `facts` are those of the lead.
+    """
 
     lead: Verdict
     facts: Configuration
     layers: tuple[LayerVerdict, ...]
     launch: LaunchFacts
+    attention: LayerVerdict
+    linear: tuple[LinearVerdict, ...] = ()
+    """NVFP4 linear layers by scheme and size, the worst first; none where the checkpoint has none."""
+
+    @property
+    def leads_linear(self) -> bool:
+        """Whether the lead is that of linear layers."""
+        return self.facts.linear is not None
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Every finding, each once: the lead's, then those of attention and of linear layers."""
+        others = [self.attention.verdict, *(one.verdict for one in self.linear)]
+        every = [*self.lead.findings, *(f for verdict in others if verdict is not None for f in verdict.findings)]
+        return tuple({(f.code, f.message): f for f in reversed(every)}.values())[::-1]
 
 
 def judge_launch(
@@ -57,6 +81,8 @@ def judge_launch(
         refused += [placed for placed in more if placed.finding.code not in {p.finding.code for p in refused}]
         normal = normalise(loaded.matrix, own)
         verdict = loaded.resolver.resolve(own, alternatives=alternatives)
+        if facts.model is not None:
+            verdict = without_rule(verdict)
         alias = _alias(loaded, own, verdict)
         if alias is not None:
             verdict = with_findings(verdict, [alias])
@@ -65,15 +91,41 @@ def judge_launch(
     lead = min(judged, key=_severity) if judged else _no_attention(loaded, base)
     assert lead.verdict is not None
     assert lead.facts is not None
-    launch = msgspec.structs.replace(facts, findings=(*facts.findings, *refused))
+    windows = judge_windows(
+        [layer.facts for layer in judged if layer.facts is not None],
+        [_used(layer) for layer in judged],
+        facts.hybrid_manager,
+        facts.connector,
+    )
+    if windows.finding is not None:
+        refused.append(Placed(windows.finding, *_place(facts, "backend")))
+    launch = msgspec.structs.replace(
+        facts, findings=(*facts.findings, *refused), missing=(*facts.missing, *windows.missing)
+    )
+    linear, open_ = judge_linear(loaded, facts.linear, base, alternatives=alternatives)
+    worst, of_worst = lead.verdict, lead.facts
+    if linear and SEVERITY[linear[0].verdict.verdict] < SEVERITY[worst.verdict]:
+        worst, of_worst = linear[0].verdict, linear[0].facts
     own_findings = [placed.finding for placed in launch.findings]
     known = [a for a in facts.assumed if a.value is not None]
     return LaunchVerdict(
-        lead=with_findings(lead.verdict, own_findings, known),
-        facts=lead.facts,
+        lead=with_findings(worst, own_findings, known, (*launch.missing, *open_)),
+        facts=of_worst,
         layers=tuple(layers),
         launch=launch,
+        attention=lead,
+        linear=tuple(linear),
     )
+
+
+def _used(layer: LayerVerdict) -> str | None:
+    assert layer.verdict is not None
+    assert layer.facts is not None
+    return layer.facts.backend or layer.verdict.selected
+
+
+def _place(facts: LaunchFacts, field: str) -> tuple[int, int]:
+    return facts.places.get(field, (facts.line, facts.column))
 
 
 def _severity(layer: LayerVerdict) -> int:
@@ -94,11 +146,21 @@ def _usable(
             if len(mine) < len(error.problems):
                 raise
             for field, text in mine:
-                refused.append(Placed(_refused(field, text, facts), *facts.places[field]))
+                if not _told(facts, field):
+                    refused.append(Placed(_refused(field, text, facts), *facts.places[field]))
                 configuration = msgspec.structs.replace(configuration, **{field: None})
             continue
         break
     return configuration, refused
+
+
+def _told(facts: LaunchFacts, field: str) -> bool:
+    """Return whether the parser's own finding already says that a value is none."""
+    value = str(getattr(facts.configuration, field))
+    return any(
+        p.finding.code in ("launch-bad-choice", "launch-bad-value") and p.finding.actual == value
+        for p in facts.findings
+    )
 
 
 def _refused(field: str, text: str, facts: LaunchFacts) -> Finding:

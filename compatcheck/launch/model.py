@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from compatcheck.launch.linear_plan import LinearPlan
+from compatcheck.launch.model_source import ModelError
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.verdict import Assumption, Finding
 
@@ -15,14 +17,15 @@ Status = Literal["understood", "not relevant", "unknown"]
 class Word(msgspec.Struct, frozen=True):
     """One word of a command, with its place (from 1). `dynamic`: only the shell that runs it knows its value.
 
-    `indent` is by how many columns the later lines of a word with line breaks are moved in the file.
+    `starts` says where the pieces of a longer text stand in the file, as (offset, line, column), where that cannot be
+    counted from its first character: the lines of a YAML block.
     """
 
     text: str
     line: int = 1
     column: int = 1
     dynamic: bool = False
-    indent: int = 0
+    starts: tuple[tuple[int, int, int], ...] = ()
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +54,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     words: tuple[Word, ...] = ()
     settings: tuple[Setting, ...] = ()
     environment: dict[str, Word] = {}
+    env_files: tuple[Word, ...] = ()
+    """Files of variables, as `docker run --env-file` takes them; `dynamic` where the file is elsewhere."""
     image: Word | None = None
     gpu: Word | None = None
     engine_version: Word | None = None
@@ -69,6 +74,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     why: str
     line: int = 1
     column: int = 1
+    missing: str | None = None
+    """What the verdict lacks because of it: a configuration field, or words where no field says it."""
 
 
 class Layer(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,10 +100,21 @@ class LaunchFacts(msgspec.Struct, frozen=True, kw_only=True):
     configuration: Configuration
     release: str
     """The covered release whose options were looked up."""
+    line: int = 1
+    column: int = 1
+    """Where the launch stands."""
     model: str | None = None
     layers: tuple[Layer, ...] = ()
     assumed: tuple[Assumption, ...] = ()
     findings: tuple[Placed, ...] = ()
     reports: tuple[Report, ...] = ()
+    missing: tuple[str, ...] = ()
+    """What the launch leaves open and the verdict depends on: fields, or words where no field says it."""
+    hybrid_manager: bool | None = True
+    """Whether the hybrid KV-cache manager is on; None where a KV connector's class decides."""
+    connector: str | None = None
+    linear: LinearPlan = LinearPlan()
+    unreadable: tuple[ModelError, ...] = ()
+    """Files of the model that are there and cannot be used."""
     places: dict[str, tuple[int, int]] = {}
     """Configuration field -> the place (line, column) in the launch that decided it."""

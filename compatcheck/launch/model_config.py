@@ -80,7 +80,7 @@ def read_model(
         facts["attn_type"] = "encoder_only"
     if config.get("rswa_window") is not None:
         facts["use_rswa"] = True
-    answer = is_mla(matrix, release, text)
+    answer = is_mla(matrix, release, _single(text))
     if answer.is_mla and not mla_disabled and text.get("is_causal", True):
         facts |= _mla_facts(text)
     elif answer.is_mla:
@@ -100,6 +100,11 @@ def read_model(
     )
     layers = _layers(text, facts, sliding_window_disabled=sliding_window_disabled)
     return ModelFacts(facts=facts, layers=layers, checkpoint_cache_dtype=dtype_of_checkpoint)
+
+
+def _single(text: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration without head counts that are lists: they give no head size."""
+    return {name: value for name, value in text.items() if name != "num_attention_heads" or isinstance(value, int)}
 
 
 def _mla_facts(text: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,7 +134,7 @@ def _layers(text: Mapping[str, Any], facts: dict[str, Any], *, sliding_window_di
     for kind, count in kinds.items():
         own: dict[str, Any] = {}
         sliding = kind == "sliding_attention"
-        if sliding and window:
+        if sliding and window and 0 < window < 2**31:
             own["sliding_window"] = window
         own |= _own_heads(text, sliding)
         if _sinks(text, sliding):

@@ -13,6 +13,7 @@ from compatcheck.launch.files.reader import UnreadableError
 from compatcheck.launch.files.registry import reader_for
 from compatcheck.launch.judge import LaunchVerdict, judge_launch
 from compatcheck.launch.model import Launch, LaunchFacts
+from compatcheck.launch.programs import TELLING
 from compatcheck.report.diagnostic import LEVELS, Diagnostic
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.normalise import ConfigurationError
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 _FIELD = re.compile(r"\b([a-z_]+)=")
 _PLACED = ("kv_cache_dtype", "backend", "block_size", "dtype")
+_LINEAR = "linear-"
+"""How codes about linear layers start."""
 
 
 class ScannedLaunch(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +43,8 @@ class ScannedLaunch(msgspec.Struct, frozen=True, kw_only=True):
     works_on: tuple[str, ...] = ()
     """Where every SM was tried: those on which it is not unsupported."""
     layers: dict[str, str] = {}
+    linear: dict[str, str] = {}
+    """NVFP4 linear layers and their scheme -> verdict."""
 
 
 class ScanOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,11 +56,11 @@ class ScanOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileScan(msgspec.Struct, frozen=True):
-    """What one file holds. `unreadable` is a diagnostic of its own: exit code 2."""
+    """What one file holds. `unreadable` are the file, or files of the models that it names: exit code 2."""
 
     launches: tuple[ScannedLaunch, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
-    unreadable: Diagnostic | None = None
+    unreadable: tuple[Diagnostic, ...] = ()
 
 
 def scan_text(loaded: LoadedMatrix, file: str, text: str, options: ScanOptions, directory: str | None) -> FileScan:
@@ -63,7 +68,7 @@ def scan_text(loaded: LoadedMatrix, file: str, text: str, options: ScanOptions, 
 
     `directory` is where relative --config files and model folders are looked for; None reads no other file.
     """
-    if "vllm" not in text.lower() and "compatcheck:" not in text:
+    if "vllm" not in text.lower() and not any(word in text for word in ("compatcheck:", *TELLING)):
         return FileScan()
     reader = reader_for(file.replace("\\", "/"), text)
     if reader is None:
@@ -71,22 +76,26 @@ def scan_text(loaded: LoadedMatrix, file: str, text: str, options: ScanOptions, 
     try:
         found = reader.launches(text)
     except UnreadableError as error:
-        place = Diagnostic(
-            code="unreadable", level="error", message=str(error), file=file, line=error.line, column=error.column
-        )
-        return FileScan(unreadable=place)
+        return FileScan(unreadable=(_unreadable(file, str(error), error.line, error.column),))
     directives = read_directives(text, python=reader.name == "python")
     launches: list[ScannedLaunch] = []
     diagnostics: list[Diagnostic] = []
+    unreadable: list[Diagnostic] = []
     for launch in found:
         placed = msgspec.structs.replace(launch, file=file, directory=directory)
-        answer, more = _Scan(loaded, placed, directives, options, file).run()
+        scan = _Scan(loaded, placed, directives, options, file)
+        answer, more = scan.run()
         diagnostics += more
+        unreadable += scan.unreadable
         if answer is not None:
             launches.append(answer)
     diagnostics += _about_comments(directives, file)
     diagnostics.sort(key=lambda d: (d.line or 0, d.column or 0, d.code))
-    return FileScan(tuple(launches), tuple(dict.fromkeys(diagnostics)))
+    return FileScan(tuple(launches), tuple(dict.fromkeys(diagnostics)), tuple(dict.fromkeys(unreadable)))
+
+
+def _unreadable(file: str, message: str, line: int, column: int) -> Diagnostic:
+    return Diagnostic(code="unreadable", level="error", message=message, file=file, line=line, column=column)
 
 
 class _Scan:
@@ -100,12 +109,14 @@ class _Scan:
         self.directives = directives
         self.options = options
         self.file = file
+        self.unreadable: list[Diagnostic] = []
 
     def run(self) -> tuple[ScannedLaunch | None, list[Diagnostic]]:
         stated = self.directives.facts_at(self.launch.line)
         missing = {name: value for name, value in stated.items() if getattr(self.options.given, name) is None}
         given = msgspec.structs.replace(self.options.given, **missing)
         facts = read_launch(self.loaded.matrix, self.launch, given)
+        self.unreadable = [_unreadable(e.file, e.said, e.line, e.column) for e in facts.unreadable]
         try:
             if facts.configuration.sm is not None:
                 verdict = judge_launch(self.loaded, facts)
@@ -131,6 +142,7 @@ class _Scan:
             verdict=verdict.lead.verdict,
             works_on=works,
             layers={layer.kind: layer.verdict.verdict for layer in verdict.layers if layer.verdict is not None},
+            linear={f"{'+'.join(one.layers.names)} {one.layers.scheme}": one.verdict.verdict for one in verdict.linear},
         )
 
     # --------------------------------------------------------------------------------- diagnostics
@@ -143,7 +155,7 @@ class _Scan:
             for placed in lead.launch.findings
             if self._wanted(placed.finding)
         ]
-        common = set.intersection(*[{f.code for f in verdict.lead.findings} for verdict in every])
+        common = set.intersection(*[{f.code for f in verdict.findings} for verdict in every])
         from_resolver = [f for f in _told(lead) if id(f) not in own and self._wanted(f)]
         shared = [f for f in from_resolver if f.code in common]
         found += [self._finding(f, *self._place_of(f, lead.launch)) for f in shared]
@@ -184,7 +196,8 @@ class _Scan:
     def _place_of(self, finding: Finding, facts: LaunchFacts) -> tuple[int, int]:
         """Return the place of the option that a finding is about, else that of the launch."""
         named = [name for name in _FIELD.findall(finding.actual or "") if name in facts.places]
-        for name in (*named, *_PLACED):
+        of_linear = finding.code.startswith(_LINEAR) or finding.code == "no-linear-kernel"
+        for name in (*named, *(("linear_backend",) if of_linear else _PLACED)):
             if name in facts.places:
                 return facts.places[name]
         return self.launch.line, self.launch.column
@@ -195,10 +208,11 @@ _RANK = {"unsupported": 0, "degraded": 1, "unknown": 2, "supported": 3}
 
 def _told(verdict: LaunchVerdict) -> list[Finding]:
     """Return the findings to report: with nothing selected, one line stands for all the selector's refusals."""
-    findings = list(verdict.lead.findings)
-    if verdict.facts.backend is None and verdict.lead.rejected is not None:
-        return [f for f in findings if f.bites != "selection" or f.code == "no-valid-backend"]
-    return findings
+    attention, facts = verdict.attention.verdict, verdict.attention.facts
+    quiet: set[str] = set()
+    if attention is not None and facts is not None and facts.backend is None and attention.rejected is not None:
+        quiet = {f.code for f in attention.findings if f.bites == "selection" and f.code != "no-valid-backend"}
+    return [finding for finding in verdict.findings if finding.code not in quiet]
 
 
 def _reason(verdict: LaunchVerdict) -> str:

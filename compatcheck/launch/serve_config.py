@@ -23,6 +23,7 @@ class ConfigFile(msgspec.Struct, frozen=True):
 
     words: tuple[Word, ...] = ()
     problem: str | None = None
+    empty: bool = False
 
 
 def read_config_file(name: str, directory: str | None, place: Word, flags: FlagTable) -> ConfigFile:
@@ -41,6 +42,8 @@ def read_config_file(name: str, directory: str | None, place: Word, flags: FlagT
     except (UnicodeDecodeError, YamlError, ValueError) as error:
         return ConfigFile(problem=f"{name} cannot be read: {error}")
     value = documents[0].plain() if documents else None
+    if value is None or value == {}:
+        return ConfigFile(empty=True)
     if not isinstance(value, dict):
         return ConfigFile(problem=f"{name} is not a mapping of options")
     return ConfigFile(words=tuple(Word(text, place.line, place.column) for text in _words(value, flags)))

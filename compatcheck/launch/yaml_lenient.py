@@ -97,25 +97,40 @@ def read_lenient(text: str, file: str) -> list[Node]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        raise YamlError(f"{file}: {error.problem or error.context}", line, column) from error
+        template = "; this is a template: render it first, or --exclude it" if "{{" in text else ""
+        raise YamlError(f"{file}: {error.problem or error.context}{template}", line, column) from error
     except (yaml.YAMLError, RecursionError) as error:
         raise YamlError(f"{file}: not readable as YAML: {str(error).splitlines()[0]}") from error
     return documents
 
 
-def script_place(node: Node, lines: list[str]) -> tuple[int, int, int]:
-    """Return where a scalar's text starts, and by how much its later lines are indented: (line, column, indent).
+def starts_of(node: Node, lines: list[str]) -> tuple[tuple[int, int, int], ...]:
+    """Return where the pieces of a scalar's text stand in the file: (offset in the text, line, column), in order.
 
-    `lines` are the lines of the file. A folded or quoted text loses its own line breaks, so its places are those of
-    its first line.
+    `lines` are the lines of the file. Block scalars lose their indentation, folded and quoted ones their line breaks
+    too; each line of the file is found again in the text, and what cannot be found (escapes) keeps the place before it.
     """
-    if node.style not in ("|", ">"):
-        return node.line, node.column + (1 if node.style in ("'", '"') else 0), 0
-    for number in range(node.line, len(lines)):
-        if lines[number].strip():
-            indent = len(lines[number]) - len(lines[number].lstrip(" "))
-            return node.line + 1, indent + 1, indent
-    return node.line, node.column, 0
+    text = node.text() or ""
+    block = node.style in ("|", ">")
+    column = node.column + (1 if node.style in ("'", '"') else 0)
+    starts: list[tuple[int, int, int]] = [] if block else [(0, node.line, column)]
+    at = 0
+    for number in range(node.line if block else node.line - 1, len(lines)):
+        raw = lines[number] if block or number >= node.line else lines[number][column - 1 :]
+        content = raw.strip()
+        if content and not block:
+            content = content.rstrip("'\"") if node.style else content
+        found = text.find(content, at) if content else -1
+        if content and (found < 0 or text[at:found].strip()):
+            break
+        if content:
+            skipped = len(raw) - len(raw.lstrip()) + 1
+            if block or number >= node.line:
+                starts.append((found, number + 1, skipped))
+            at = found + len(content)
+        if not text[at:].strip():
+            break
+    return tuple(starts) or ((0, node.line, node.column),)
 
 
 class _Builder:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from compatcheck.launch.judge import LaunchVerdict, LayerVerdict
 from compatcheck.launch.model import Report
 from compatcheck.report.styled import Line, line
+from compatcheck.report.verdict_text import finding_lines, own_findings
+from compatcheck.resolve.configuration import Configuration
+from compatcheck.resolve.verdict import Verdict
 
 
 def render(verdict: LaunchVerdict) -> list[Line]:
@@ -13,6 +16,7 @@ def render(verdict: LaunchVerdict) -> list[Line]:
     if len(verdict.layers) > 1:
         lines += [line(), line("layers, each kind by itself; the worst leads:", "heading")]
         lines += [_layer(layer) for layer in verdict.layers]
+    lines += _linear(verdict)
     reports = verdict.launch.reports
     if reports:
         counts = {status: sum(r.status == status for r in reports) for status in ("understood", "not relevant")}
@@ -20,6 +24,27 @@ def render(verdict: LaunchVerdict) -> list[Line]:
         lines += [line(), line(f"options and variables: {known}", "dim")]
         lines += [line(f"  unknown: {report.name}: {report.why}", "note") for report in unknown(reports)]
     return lines
+
+
+def _linear(verdict: LaunchVerdict) -> list[Line]:
+    """Return the linear layers beside the attention layers; of the side that does not lead, what is wrong with it."""
+    if not verdict.linear:
+        return []
+    lines = [line(), line("NVFP4 linear layers, K and N on one rank:", "heading")]
+    for one in verdict.linear:
+        size = f"K {one.layers.in_features or '?'}, N {one.layers.out_features or '?'}"
+        what = f"  {', '.join(one.layers.names)} ({one.layers.scheme}, {size}): "
+        picked = f" ({one.verdict.selected})" if one.verdict.selected else ""
+        lines.append(Line(((what, ""), (one.verdict.verdict + picked, one.verdict.verdict))))
+    if verdict.leads_linear and verdict.attention.verdict is not None and verdict.attention.facts is not None:
+        if len(verdict.layers) == 1:
+            lines += [line(), line("attention:", "heading"), _layer(verdict.attention)]
+        return lines + _findings(verdict.attention.verdict, verdict.attention.facts)
+    return lines + _findings(verdict.linear[0].verdict, verdict.linear[0].facts)
+
+
+def _findings(verdict: Verdict, facts: Configuration) -> list[Line]:
+    return [entry for finding in own_findings(verdict, facts) for entry in finding_lines(finding)]
 
 
 def unknown(reports: tuple[Report, ...]) -> list[Report]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compatcheck.report.styled import Line, line
 from compatcheck.report.verdict_text import option
-from compatcheck.resolve.selection import Candidate, SelectionAnswer, WhyAnswer
+from compatcheck.resolve.selection import Candidate, ForcedAnswer, SelectionAnswer, WhyAnswer
 
 _WHO = {
     "command": "in the command",
@@ -15,9 +15,13 @@ _WHO = {
 }
 
 
-def render(answer: SelectionAnswer, why: WhyAnswer | None, title: str) -> list[Line]:
+def render(
+    answer: SelectionAnswer, why: WhyAnswer | None, title: str, forced: ForcedAnswer | None = None
+) -> list[Line]:
     """Return the lines of a selection; `title` says for what."""
     lines = [line(title, "heading")]
+    if forced is not None:
+        lines += _forced(forced)
     if answer.answered_as:
         lines.append(line(f"  {answer.answered_as}", "note"))
     lines += _list("decode and prefill" if answer.prefill is None else "MLA decode", answer.candidates, answer.selected)
@@ -28,6 +32,14 @@ def render(answer: SelectionAnswer, why: WhyAnswer | None, title: str) -> list[L
     if why is not None:
         lines += [line(), *_why(why)]
     return lines
+
+
+def _forced(forced: ForcedAnswer) -> list[Line]:
+    said = {True: "accepts it", False: "refuses it", None: "cannot be told to accept it"}[forced.accepted]
+    more = "; ".join(forced.words) if forced.accepted is False else ", ".join(option(f) for f in forced.missing)
+    text = f"{forced.name} is forced, and the engine {said}" + (f": {more}" if more else "")
+    style = {True: "supported", False: "unsupported", None: "unknown"}[forced.accepted]
+    return [line(f"  {text}", style), line("  nothing is selected then; without it:", "dim")]
 
 
 def _list(name: str, candidates: tuple[Candidate, ...], selected: str | None) -> list[Line]:

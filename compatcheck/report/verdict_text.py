@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compatcheck.report.styled import Line, line
-from compatcheck.resolve.configuration import DEFAULTS, QUIET_DEFAULTS, Configuration
+from compatcheck.resolve.configuration import DEFAULTS, FIELDS, QUIET_DEFAULTS, Configuration
 from compatcheck.resolve.verdict import Finding, MlaPrefill, RouteAnswer, Verdict
 
 _KEPT = frozenset({"no-valid-backend", "no-linear-kernel", "linear-backend-not-for-layer", "linear-backend-overridden"})
@@ -30,16 +30,16 @@ def render(verdict: Verdict, facts: Configuration) -> list[Line]:
     if verdict.untested:
         lines.append(line(f"  untested: {verdict.untested}", "note"))
     lines += _selection(verdict)
-    for finding in _own(verdict, facts):
-        lines += _finding(finding)
+    for finding in own_findings(verdict, facts):
+        lines += finding_lines(finding)
     lines += _alternatives(verdict)
     lines += _assumed(verdict)
     return lines
 
 
 def option(field: str) -> str:
-    """Return the command-line option of a field: head_size -> --head-size."""
-    return "--" + field.replace("_", "-")
+    """Return the command-line option of a field: head_size -> --head-size; other words stay as they are."""
+    return "--" + field.replace("_", "-") if field in FIELDS else field
 
 
 def headline(verdict: Verdict, facts: Configuration) -> str:
@@ -57,7 +57,7 @@ def headline(verdict: Verdict, facts: Configuration) -> str:
     return f"{', '.join(what)} on {where} with vLLM {facts.engine_version}, FlashInfer {facts.flashinfer_version}"
 
 
-def _own(verdict: Verdict, facts: Configuration) -> list[Finding]:
+def own_findings(verdict: Verdict, facts: Configuration) -> list[Finding]:
     """Return the findings to print: with nothing selected, the list of refusals already says the selector's."""
     if facts.backend is None and verdict.rejected is not None:
         return [f for f in verdict.findings if f.bites != "selection" or f.code in _KEPT]
@@ -110,7 +110,8 @@ def _route(route: RouteAnswer) -> list[Line]:
     return lines
 
 
-def _finding(finding: Finding) -> list[Line]:
+def finding_lines(finding: Finding) -> list[Line]:
+    """Return one finding: its message, when it bites, what to do, and where it comes from."""
     level = _LEVEL[finding.effect]
     lines = [line(), Line(((f"{level}[{finding.code}]", level), (f" {finding.message}", "")))]
     if finding.words and finding.words not in finding.message:

@@ -13,15 +13,22 @@ SEVERITY: dict[VerdictName, int] = {"unsupported": 0, "degraded": 1, "unknown": 
 _EFFECTS = {"unsupported": 0, "degraded": 1, "note": 2}
 
 
-def with_findings(verdict: Verdict, findings: Sequence[Finding], assumed: Sequence[Assumption] = ()) -> Verdict:
-    """Return the verdict with more findings, named anew by the resolver's rule, and with more assumptions."""
-    if not findings and not assumed:
+def with_findings(
+    verdict: Verdict, findings: Sequence[Finding], assumed: Sequence[Assumption] = (), missing: Sequence[str] = ()
+) -> Verdict:
+    """Return the verdict with more findings, named anew by the resolver's rule, and with more assumptions.
+
+    `missing` is what else is not known: no verdict but a refusal stands without it.
+    """
+    if not findings and not assumed and not missing:
         return verdict
     every = sorted((*verdict.findings, *findings), key=lambda f: (_EFFECTS[f.effect], BITES_ORDER.index(f.bites)))
     effects = {finding.effect for finding in findings}
     name = verdict.verdict
     if "unsupported" in effects:
         name = "unsupported"
+    elif missing and name != "unsupported":
+        name = "unknown"
     elif "degraded" in effects and name == "supported":
         name = "degraded"
     stops = [finding.bites for finding in every if finding.effect == "unsupported"]
@@ -30,6 +37,7 @@ def with_findings(verdict: Verdict, findings: Sequence[Finding], assumed: Sequen
         verdict,
         verdict=name,
         findings=tuple(every),
+        missing=tuple(dict.fromkeys((*verdict.missing, *missing))),
         fails_at=stops[0] if stops else None,
         assumed=(*assumed, *(item for item in verdict.assumed if item.field not in told)),
     )

@@ -62,6 +62,29 @@ class WhyAnswer(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[Change, ...] = ()
 
 
+class ForcedAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What the engine says of a backend that the command forces: it then selects nothing."""
+
+    name: str
+    accepted: bool | None
+    words: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+def forced_backend(resolver: Resolver, given: Configuration) -> ForcedAnswer | None:
+    """Return what the engine says of the forced backend; None where none is forced. Raises `ConfigurationError`."""
+    normal = normalise(resolver.matrix, given)
+    if normal.facts.backend is None:
+        return None
+    verdict = resolver.judge(normal)
+    return ForcedAnswer(
+        name=normal.facts.backend,
+        accepted=verdict.engine_accepts,
+        words=verdict.engine_reasons or tuple(f.message for f in verdict.findings if f.bites == "selection")[:1],
+        missing=verdict.missing if verdict.engine_accepts is None else (),
+    )
+
+
 def explain_selection(resolver: Resolver, given: Configuration) -> SelectionAnswer:
     """Return the ordered candidates, as if no backend were forced. Raises `ConfigurationError`."""
     normal = normalise(resolver.matrix, msgspec.structs.replace(given, backend=None))

@@ -79,3 +79,10 @@ def test_a_missing_gpu_is_asked_for(cli: Cli) -> None:
     done = cli(*ASKED)
     assert done.returncode == 3
     assert "to decide, tell: --sm" in done.stdout
+
+
+def test_engine_words_in_other_formats(cli: Cli) -> None:
+    document = json.loads(cli(*ASKED, "--sm", "12.0", "--engine-words", "--format", "json").stdout)
+    assert (document["schema"], document["words"]) == (1, "Using FlashInferCutlassNvFp4LinearKernel for NVFP4 GEMM")
+    refused = cli(*ASKED, "--sm", "12.0", "--engine-words", "--format", "github")
+    assert (refused.returncode, refused.stdout) == (2, "")

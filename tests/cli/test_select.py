@@ -44,3 +44,39 @@ def test_exit_codes(cli: Cli) -> None:
     assert nothing.returncode == 1
     assert cli("select", "--no-host", "--head-size", "128").returncode == 3
     assert cli("select", "--no-host", "--sm", "9.7").returncode == 2
+
+
+def test_a_forced_backend_is_told(cli: Cli) -> None:
+    arguments = ("select", "--no-host", "--sm", "9.0", "--vllm", "0.33.0", "--head-size", "128", "--backend")
+    accepted = cli(*arguments, "FLASHINFER")
+    assert (accepted.returncode, "FLASHINFER is forced, and the engine accepts it" in accepted.stdout) == (0, True)
+    refused = cli(*arguments, "CUTLASS_MLA")
+    assert refused.returncode == 1
+    assert "CUTLASS_MLA is forced, and the engine refuses it: head_size not supported" in refused.stdout
+    document = json.loads(cli(*arguments, "CUTLASS_MLA", "--format", "json").stdout)
+    assert (document["forced"]["name"], document["forced"]["accepted"]) == ("CUTLASS_MLA", False)
+    words = ("--", "vllm", "serve", "Qwen/Qwen3-8B", "--attention-backend", "FLASHINFER")
+    launched = cli("select", "--no-host", "--sm", "9.0", "--vllm", "0.33.0", *words, **HERE)
+    assert "FLASHINFER is forced" in launched.stdout
+
+
+def test_a_name_that_no_release_has(cli: Cli) -> None:
+    done = cli("select", "--no-host", "--sm", "9.0", "--head-size", "128", "--why", "FLASHINFR")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no release has a backend FLASHINFR. Did you mean FLASHINFER?" in done.stderr
+
+
+def test_nothing_picked_is_a_finding_in_every_form(cli: Cli) -> None:
+    arguments = ("select", "--no-host", "--sm", "7.5", "--vllm", "0.33.0")
+    assert cli(*arguments, "--kv-cache-dtype", "nvfp4", "--head-size", "128", "--format", "json").returncode == 1
+    words = ("--", "vllm", "serve", "Qwen/Qwen3-8B", "--kv-cache-dtype", "nvfp4")
+    done = cli(*arguments, *words, **HERE)
+    assert (done.returncode, "decode and prefill: nothing" in done.stdout) == (1, True)
+
+
+def test_a_launch_that_does_not_get_as_far(cli: Cli) -> None:
+    words = ("--", "vllm", "serve", "Qwen/Qwen3-8B")
+    done = cli("select", "--no-host", "--sm", "9.0", "--vllm", "0.33.0", *words, "-tp", "banana", **HERE)
+    assert (done.returncode, "error[launch-bad-value]" in done.stderr) == (1, True)
+    done = cli("select", "--no-host", "--sm", "9.0", "--vllm", "0.33.0", *words, "--config", "gone.yaml", **HERE)
+    assert (done.returncode, "not known: the options in gone.yaml" in done.stderr) == (3, True)

@@ -32,6 +32,8 @@ def test_everything_is_there(loaded: LoadedMatrix) -> None:
 def test_each_says_where_it_stands(loaded: LoadedMatrix) -> None:
     for entry in entries(loaded):
         assert entry.title, entry.id
+        if entry.kind == "launch":
+            continue  # what a launch gets wrong stands in no matrix
         assert entry.line is not None, entry.id
         assert PLACE.fullmatch(entry.line), entry.line
         assert all(name and value for name, value in entry.facts), (entry.id, entry.facts)

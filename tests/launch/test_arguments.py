@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from compatcheck.launch.arguments import parse_arguments
 from compatcheck.launch.flag_table import table
 from compatcheck.launch.model import Word
+from compatcheck.launch.refusals import of_problem, parser_words
 
 ROWS: list[dict[str, Any]] = [
     json.loads(line)
@@ -100,3 +101,16 @@ def test_any_words_are_read_without_a_crash(texts: list[str], release: str) -> N
     parsed = parse_arguments(words(texts), table(release))
     for setting in parsed.settings:
         assert setting.option in table(release).flags or setting.option == "--help"
+
+
+SAID = [row for row in ROWS if row.get("error", "").startswith("vllm")]
+
+
+@pytest.mark.parametrize("row", SAID, ids=lambda row: " ".join(row["words"])[:70])
+def test_the_released_parsers_own_words(row: dict[str, Any]) -> None:
+    """What the released parser printed (its first 90 characters or so), or nothing where we do not know its words."""
+    flags = table("0.33.0")
+    problems = parse_arguments(words(row["words"]), flags).problems
+    said = parser_words([of_problem(problem, flags, None, None) for problem in problems])
+    silent = any(part in row["error"] for part in ("human_readable_int", "loads value", "ignored ex", "ambiguous"))
+    assert (said is None) if silent else (said is not None and said.startswith(row["error"].rstrip()))

@@ -23,6 +23,7 @@ class ModelConfig:
 """
 ARGS = """
 class EngineArgs:
+    eager: bool = False
     @staticmethod
     def add_cli_args(parser):
         model_kwargs = get_kwargs(ModelConfig)
@@ -53,6 +54,7 @@ def wheel(folder: Path, arguments: str) -> Path:
         "engine/arg_utils.py": arguments,
         "entrypoints/openai/cli_args.py": FRONT,
         "utils/argparse_utils.py": "",
+        "entrypoints/llm.py": "class LLM:\n    def __init__(self, model, *, eager=False, **kwargs): ...\n",
         "envs.py": ENVS,
         "worker.py": 'import os\nx = envs.VLLM_USED\ny = os.getenv("VLLM_DIRECT")\nos.environ["VLLM_SET"] = "1"\n',
     }.items():
@@ -91,6 +93,8 @@ def test_kinds_and_spans(tmp_path: Path) -> None:
         "--host": "str",
         "--count": "int",
     }
+    keywords = json.loads((tmp_path / "out" / "keywords.json").read_text("utf-8"))["keywords"]
+    assert keywords.keys() == {"LLM.model", "LLM.eager", "EngineArgs.eager", "AsyncEngineArgs.eager"}
     variables = json.loads((tmp_path / "out" / "environment.json").read_text("utf-8"))["variables"]
     # A name that stands anywhere as a text counts as read: better one too many than a false "ignored".
     assert variables.keys() == {"VLLM_USED", "VLLM_DIRECT", "VLLM_SET"}

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from compatcheck.launch.checkpoint import cache_dtype_of_checkpoint, scheme_overrides, weight_quantization
+from compatcheck.launch.facts import read_launch
+from compatcheck.launch.judge import judge_launch
 from compatcheck.launch.layer_kinds import layer_kinds
+from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.model_config import read_model, text_config
 from compatcheck.matrix.load import LoadedMatrix
+from compatcheck.resolve.configuration import Configuration
 from tests.oracle import rows
 
 FULL, SLIDING, LINEAR = "full_attention", "sliding_attention", "linear_attention"
@@ -192,3 +200,64 @@ def test_the_language_model_of_a_nested_configuration() -> None:
     nested = {"thinker_config": {"text_config": {"model_type": "c", "hidden_size": 1}}}
     assert text_config(nested)["model_type"] == "c"
     assert text_config({"model_type": "a", "vision_config": {"hidden_size": 2}})["model_type"] == "a"
+
+
+ODD = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 3),
+    st.sampled_from([64, 128, 512, 2**40, 1.5, "x", "NVFP4", "modelopt", "llama", "deepseek_v3", "gpt_oss"]),
+    st.lists(st.sampled_from([1, 2, "full_attention", "sliding_attention"]), max_size=3),
+    st.dictionaries(st.sampled_from(["quant_algo", "targets", "weights"]), st.integers(0, 4), max_size=2),
+)
+NAMES = st.sampled_from(
+    [
+        "model_type",
+        "head_dim",
+        "num_attention_heads",
+        "num_key_value_heads",
+        "hidden_size",
+        "num_hidden_layers",
+        "intermediate_size",
+        "sliding_window",
+        "layer_types",
+        "kv_lora_rank",
+        "qk_rope_head_dim",
+        "qk_nope_head_dim",
+        "v_head_dim",
+        "index_topk",
+        "compress_ratios",
+        "compress_rates",
+        "quantization_config",
+        "text_config",
+        "dtype",
+        "num_experts",
+        "n_shared_experts",
+        "q_lora_rank",
+        "first_k_dense_replace",
+        "per_layer_config",
+        "linear_attn_config",
+        "hybrid_override_pattern",
+        "quant_method",
+        "quant_algo",
+        "config_groups",
+        "ignore",
+        "quantized_layers",
+    ]
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    config=st.dictionaries(NAMES, ODD, max_size=10),
+    quantization=st.dictionaries(NAMES, ODD, max_size=6),
+    ranks=st.sampled_from([1, 3, 8]),
+)
+def test_any_configuration_is_read_without_a_crash(
+    config: dict[str, Any], quantization: dict[str, Any], ranks: int, loaded: LoadedMatrix, tmp_path: Path
+) -> None:
+    """What a configuration cannot mean is told; a verdict comes out whatever it holds."""
+    (tmp_path / "config.json").write_text(json.dumps(config | {"quantization_config": quantization}), "utf-8")
+    launch = Launch(program="vllm serve", words=(Word("."), Word("-tp"), Word(str(ranks))), directory=str(tmp_path))
+    facts = read_launch(loaded.matrix, launch, Configuration(sm="12.0", engine_version="0.33.0"))
+    assert judge_launch(loaded, facts).lead.verdict in ("supported", "degraded", "unsupported", "unknown")

@@ -120,8 +120,7 @@ def test_files_without_launches(loaded: LoadedMatrix) -> None:
     assert scan(loaded, "echo nothing\n") == FileScan()
     assert scan(loaded, "vllm", "notes.txt") == FileScan()
     broken = scan(loaded, "services:\n  vllm: [\n", "compose.yaml")
-    assert broken.unreadable is not None
-    assert broken.unreadable.line == 3
+    assert [problem.line for problem in broken.unreadable] == [3]
 
 
 def test_the_issue_of_an_ignored_variable(loaded: LoadedMatrix) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from compatcheck.launch.files.containers import environment_of, launches_of, words_of
+from compatcheck.launch.files.containers import environment_of, launches_of, word_of, words_of
 from compatcheck.launch.files.reader import UnreadableError
-from compatcheck.launch.model import Launch
+from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.yaml_lenient import Node, YamlError, read_lenient
 
 
@@ -38,5 +38,14 @@ def _services(services: Node | None, lines: list[str]) -> list[Launch]:
             words_of(service.get("command"), lines),
             environment_of(service.get("environment")),
             service,
+            env_files=_env_files(service.get("env_file")),
         )
     return found
+
+
+def _env_files(node: Node | None) -> tuple[Word, ...]:
+    """Return the files of `env_file:`: a path, or a list of paths and of mappings with a path."""
+    if node is None:
+        return ()
+    paths = [node.get("path")] if isinstance(node.value, dict) else [n.get("path") or n for n in node.items()]
+    return tuple(word_of(path) for path in paths if path is not None and path.text())

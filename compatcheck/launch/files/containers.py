@@ -7,17 +7,21 @@ import re
 import msgspec
 
 from compatcheck.launch import docker
-from compatcheck.launch.command_line import in_container
+from compatcheck.launch.command_line import in_container, with_files
 from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.words import assignment, commands
-from compatcheck.launch.yaml_lenient import Node, script_place
+from compatcheck.launch.yaml_lenient import Node, starts_of
 
 _INTERPOLATED = re.compile(r"\$\{?[A-Za-z_(]")
+_DEFAULT = re.compile(r"\$\{[A-Za-z_]\w*:?-([^{}$]*)\}")
 
 
 def word_of(node: Node) -> Word:
-    """Return a scalar as one word; what compose or Kubernetes would put in its place makes it dynamic."""
-    text = node.text() or ""
+    """Return a scalar as one word; what compose or Kubernetes would put in its place makes it dynamic.
+
+    Where compose is told a default (`${TAG:-v0.33.0}`), that is taken, as it is where nothing else is set.
+    """
+    text = _DEFAULT.sub(r"\1", node.text() or "")
     column = node.column + (1 if node.style in ("'", '"') else 0)
     return Word(text, node.line, column, bool(_INTERPOLATED.search(text)) and "\n" not in text and " " not in text)
 
@@ -30,16 +34,14 @@ def words_of(node: Node | None, lines: list[str]) -> list[Word] | None:
         return [_script_word(item, lines) for item in node.value if item.text() is not None]
     if node.text() is None:
         return None
-    line, column, indent = script_place(node, lines)
-    return [word for command in commands(node.text() or "", line, column, None, indent) for word in command]
+    starts = starts_of(node, lines)
+    return [word for command in commands(node.text() or "", starts=starts) for word in command]
 
 
 def _script_word(item: Node, lines: list[str]) -> Word:
+    """Return an item of a command; it may be a whole script, whose lines have places of their own."""
     word = word_of(item)
-    if item.style in ("|", ">"):
-        line, column, indent = script_place(item, lines)
-        return msgspec.structs.replace(word, line=line, column=column - 1, indent=indent)
-    return word
+    return msgspec.structs.replace(word, starts=starts_of(item, lines)) if " " in word.text else word
 
 
 def environment_of(node: Node | None) -> dict[str, Word]:
@@ -68,6 +70,7 @@ def launches_of(
     environment: dict[str, Word],
     place: Node,
     gpu: Word | None = None,
+    env_files: tuple[Word, ...] = (),
 ) -> list[Launch]:
     """Return the launches of one container."""
     picture = word_of(image) if image is not None and image.text() else None
@@ -75,4 +78,5 @@ def launches_of(
         return []
     here = Word("", place.line, place.column)
     found = in_container(command or [], environment, picture, entrypoint, place=here)
+    found = [with_files(launch, env_files) for launch in found]
     return [launch if gpu is None else msgspec.structs.replace(launch, gpu=gpu) for launch in found]

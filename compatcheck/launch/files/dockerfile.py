@@ -8,17 +8,19 @@ import msgspec
 
 from compatcheck.launch import docker
 from compatcheck.launch.arguments import read_json
-from compatcheck.launch.command_line import in_container, launches_in_script, with_image
+from compatcheck.launch.command_line import in_container, launches_in_script, pinned_version, with_image
 from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.words import assignment, commands
 
-_INSTRUCTION = re.compile(r"^\s*(FROM|ENV|CMD|ENTRYPOINT)\s+", re.I)
+_INSTRUCTION = re.compile(r"^\s*(FROM|ARG|ENV|RUN|CMD|ENTRYPOINT)\s+", re.I)
 
 
 class _Stage(msgspec.Struct):
     name: str = ""
     image: Word | None = None
     environment: dict[str, Word] = {}
+    version: Word | None = None
+    """The release that a RUN installs."""
     entrypoint: tuple[str, Word] | None = None
     """Form (exec or shell) and the text, with its place."""
     command: tuple[str, Word] | None = None
@@ -35,11 +37,20 @@ class Dockerfile:
 
     def launches(self, text: str) -> list[Launch]:
         stages: list[_Stage] = []
+        defaults: dict[str, str] = {}
+        """ARG in front of the first FROM: what a tag is where the build is not told otherwise."""
         for name, word in _instructions(text):
             if name == "FROM":
-                stages.append(_stage(word, stages))
+                stages.append(_stage(word, stages, defaults))
+            elif name == "ARG":
+                pair = assignment(word)
+                if pair is not None and not stages:
+                    defaults[pair[0]] = pair[1].text.strip().strip("'\"")
             elif not stages:
                 continue
+            elif name == "RUN":
+                installed = [pinned_version(c) for c in commands(word.text, word.line, word.column)]
+                stages[-1].version = next((v for v in reversed(installed) if v is not None), stages[-1].version)
             elif name == "ENV":
                 stages[-1].environment |= _environment(word)
             else:
@@ -48,12 +59,18 @@ class Dockerfile:
                     stages[-1].command = value
                 else:
                     stages[-1].entrypoint, stages[-1].command = value, None
-        return [launch for stage in stages for launch in _launches(stage)]
+        return [_installed(launch, stage) for stage in stages for launch in _launches(stage)]
 
 
-def _stage(word: Word, before: list[_Stage]) -> _Stage:
+def _installed(launch: Launch, stage: _Stage) -> Launch:
+    """Return the launch with the release that the stage installs over what its image brings."""
+    return launch if stage.version is None else msgspec.structs.replace(launch, engine_version=stage.version)
+
+
+def _stage(word: Word, before: list[_Stage], defaults: dict[str, str]) -> _Stage:
     """Return a new stage: from an image, or from an earlier stage by its name, with all that it sets."""
-    words = [w for c in commands(word.text, word.line, word.column) for w in c if not w.text.startswith("--")]
+    found = [w for c in commands(word.text, word.line, word.column, defaults) for w in c]
+    words = [w for w in found if not w.text.startswith("--")]
     if not words:
         return _Stage()
     name = words[2].text if len(words) > 2 and words[1].text.lower() == "as" else ""

@@ -14,6 +14,7 @@ from compatcheck.launch.files.kubernetes import Kubernetes
 from compatcheck.launch.files.python_file import PythonFile
 from compatcheck.launch.files.reader import UnreadableError
 from compatcheck.launch.model import Launch, Word
+from compatcheck.launch.programs import TELLING
 
 _FENCE = re.compile(r"^(?P<indent>[ \t>]*)(?P<mark>`{3,}|~{3,})\s*(?P<language>[\w+.-]*)")
 _PYTHON = frozenset({"python", "py", "python3"})
@@ -32,7 +33,7 @@ class Markdown:
     def launches(self, text: str) -> list[Launch]:
         found: list[Launch] = []
         for language, body, line, indent in _blocks(text):
-            if "vllm" in body.lower():
+            if "vllm" in body.lower() or any(option in body for option in TELLING):
                 found += [_moved(launch, line - 1, indent) for launch in _read(language, body)]
         return found
 

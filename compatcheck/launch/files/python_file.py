@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from compatcheck.launch.command_line import find_launches
+from compatcheck.launch.command_line import find_launches, launches_in_script
 from compatcheck.launch.files.reader import UnreadableError
 from compatcheck.launch.model import Launch, Setting, Word
 
+SHELLS = frozenset({"run", "Popen", "call", "check_call", "check_output", "system", "popen", "getoutput"})
+"""Functions of subprocess and os that take a command as one text."""
 CALLS = frozenset({"LLM", "AsyncLLM", "EngineArgs", "AsyncEngineArgs"})
 MAX_CHARACTERS = 1_000_000
 _CHANGES = frozenset({"update", "setdefault", "pop", "popitem", "clear"})
@@ -60,10 +62,28 @@ def _launches(tree: ast.Module) -> list[Launch]:
         program = renamed.get(called, called)
         if isinstance(node, ast.Call) and imported and program in CALLS:
             found.append(_call(node, program, names, environment))
+        elif isinstance(node, ast.Call) and called in SHELLS and node.args:
+            found += _shell(node.args[0], names, environment)
         elif isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) >= 3:
             words = [_word(item, names) for item in node.elts]
             found += find_launches(words, environment) if words[0].text in ("vllm", "python", "python3") else []
     return sorted(found, key=lambda launch: (launch.line, launch.column))
+
+
+def _shell(node: ast.expr, names: dict[str, Any], environment: dict[str, Word]) -> list[Launch]:
+    """Return the launches of a command that is one text; what is filled in from elsewhere stays open."""
+    parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+    text: list[str] = []
+    for part in parts:
+        inner = part.value if isinstance(part, ast.FormattedValue) else part
+        known, value = _value(inner, names)
+        if not known and not isinstance(part, ast.FormattedValue):
+            return []
+        text.append(str(value) if known else "$unknown")
+    script = "".join(text)
+    if "vllm" not in script:
+        return []
+    return launches_in_script(script, node.lineno, node.col_offset + 2, environment)
 
 
 def _name(node: ast.expr) -> str:

@@ -9,8 +9,19 @@ from compatcheck.launch.files.markdown import Markdown
 from compatcheck.launch.files.python_file import PythonFile
 from compatcheck.launch.files.reader import Reader
 from compatcheck.launch.files.shell_script import ShellScript
+from compatcheck.launch.files.systemd_unit import SystemdUnit
+from compatcheck.launch.files.yaml_scripts import YamlScripts
 
-READERS: list[Reader] = [Markdown(), PythonFile(), Dockerfile(), Compose(), Kubernetes(), ShellScript()]
+READERS: list[Reader] = [
+    Markdown(),
+    PythonFile(),
+    Dockerfile(),
+    Compose(),
+    Kubernetes(),
+    YamlScripts(),
+    SystemdUnit(),
+    ShellScript(),
+]
 
 
 def reader_for(path: str, text: str) -> Reader | None:

@@ -1,0 +1,175 @@
+"""A launch's NVFP4 linear layers: scheme and sizes from the model, the kernel from options and variables."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from compatcheck.launch import findings
+from compatcheck.launch.flag_table import FlagTable
+from compatcheck.launch.linear_plan import LinearLayers, LinearPlan
+from compatcheck.launch.linear_scheme import MAX_LAYERS, Schemes, schemes_of
+from compatcheck.launch.linear_shapes import Shape, has_experts, shapes_of
+from compatcheck.launch.model_config import text_config
+from compatcheck.matrix.versions import parse
+from compatcheck.resolve.configuration import LINEAR_FIELDS, Configuration
+from compatcheck.resolve.verdict import Finding, FindingSource
+
+NAMED_NVFP4 = re.compile(r"nvfp4|[-_]fp4(?:[-_]|$)", re.I)
+"""Model ids that say that the checkpoint is FP4, whatever is in its configuration."""
+PREFIXES = ("model.layers", "model.language_model.layers", "language_model.model.layers")
+ENV_UNTIL = "0.24.0"
+FORCING = ("VLLM_USE_FBGEMM", "VLLM_USE_NVFP4_CT_EMULATIONS")
+"""Variables that force a kernel up to 0.23 in ways that the matrix does not state."""
+
+
+def read_linear(
+    model: str | None,
+    config: dict[str, Any] | None,
+    ranks: int | None,
+    chosen: dict[str, Any],
+    given: Configuration,
+    flags: FlagTable,
+    *,
+    exact: bool,
+    use_mla: bool,
+    open_: tuple[str, ...] = (),
+) -> LinearPlan:
+    """Return the plan. `chosen` are fields that options and variables set; `given` are those that the user states.
+
+    `open_` names options and variables that choose a kernel by a value that only the shell knows.
+
+    `ranks` None: the tensor parallel size is not known, and so neither are the sizes. `exact` is False for a model of
+    the packaged table, whose checkpoint may be quantised or not.
+    """
+    stated = {name: getattr(given, name) for name in LINEAR_FIELDS if getattr(given, name) is not None}
+    fields = {**chosen, **stated}
+    quantization = (config or {}).get("quantization_config") or text_config(config or {}).get("quantization_config")
+    schemes = schemes_of(quantization, flags.release) if isinstance(quantization, dict) else None
+    if given.linear is not None:
+        schemes = Schemes(whole=given.linear)
+    if schemes is None:
+        unsure = not exact and model is not None and NAMED_NVFP4.search(model)
+        return LinearPlan(fields=fields, missing=(f"how {model} is quantised (its config.json)",) if unsure else ())
+    if schemes.refused is not None:
+        return LinearPlan(fields=fields, findings=(_refused(schemes.refused, flags.release),))
+    text = text_config(config or {})
+    shapes = shapes_of(text, ranks or 1, use_mla=use_mla)
+    if ranks is None:
+        shapes = [msgspec.structs.replace(shape, in_features=None, out_features=None) for shape in shapes]
+    shapes = [_overridden(shape, stated) for shape in shapes]
+    count = text.get("num_hidden_layers")
+    layers = _grouped(shapes, schemes, count if isinstance(count, int) else 1)
+    return LinearPlan(
+        layers=layers,
+        fields=fields,
+        findings=(_experts(),) if has_experts(text) else (),
+        missing=open_ if layers else (),
+        stated=bool(stated) or given.linear is not None,
+    )
+
+
+def _overridden(shape: Shape, stated: dict[str, Any]) -> Shape:
+    sizes = {name: stated[name] for name in ("in_features", "out_features") if name in stated}
+    return msgspec.structs.replace(shape, **sizes) if sizes else shape
+
+
+def _grouped(shapes: list[Shape], schemes: Schemes, count: int) -> tuple[LinearLayers, ...]:
+    found: dict[tuple[str, int | None, int | None], list[str]] = {}
+    for shape in shapes:
+        for scheme in _schemes_of(shape, schemes, count):
+            found.setdefault((scheme, shape.in_features, shape.out_features), []).append(shape.name)
+    return tuple(
+        LinearLayers(names=tuple(names), scheme=scheme, in_features=k, out_features=n)
+        for (scheme, k, n), names in found.items()
+    )
+
+
+def _schemes_of(shape: Shape, schemes: Schemes, count: int) -> list[str]:
+    """Return the schemes that a kind of layer has somewhere in the model."""
+    found: dict[str, None] = {}
+    for index in range(min(count, MAX_LAYERS)):
+        for part in shape.parts:
+            names = [f"{prefix}.{index}.{part}" for prefix in PREFIXES]
+            if not any(schemes.ignores(name) for name in names):
+                found |= dict.fromkeys(scheme for name in names if (scheme := schemes.of(name)) is not None)
+    return list(found)
+
+
+def environment_fields(
+    variables: dict[str, str], kernels: list[str], known: list[str], flags: FlagTable
+) -> tuple[dict[str, Any], list[Finding]]:
+    """Return the fields that variables set for linear layers, and what is wrong with their values.
+
+    `kernels` are the engine's NVFP4 kernels by class name, `known` the values of VLLM_NVFP4_GEMM_BACKEND.
+    """
+    fields: dict[str, Any] = {}
+    wrong: list[Finding] = []
+    disabled = [name.strip() for name in variables.get("VLLM_DISABLED_KERNELS", "").split(",") if name.strip()]
+    if disabled:
+        fields["disabled_kernels"] = tuple(name for name in disabled if name in kernels)
+        strange = [name for name in disabled if name not in kernels]
+        if strange:
+            wrong.append(_no_kernel(strange, kernels))
+    gemm = variables.get("VLLM_NVFP4_GEMM_BACKEND")
+    if gemm and parse(flags.release) < parse(ENV_UNTIL):
+        if gemm in known:
+            fields["nvfp4_gemm_backend"] = gemm
+        else:
+            wrong.append(_bad_gemm(gemm, known, flags.release))
+    return {name: value for name, value in fields.items() if value}, wrong
+
+
+def _refused(algorithm: str, release: str) -> Finding:
+    return findings.make(
+        "launch-quant-algo",
+        "The release does not know the checkpoint's quantisation",
+        f"vLLM {release} refuses the checkpoint: ModelOpt's {algorithm} came with 0.21.0.",
+        effect="unsupported",
+        required="vLLM >= 0.21.0",
+        actual=f"quant_algo={algorithm}",
+        fix="Use vLLM 0.21.0 or newer.",
+        source=FindingSource(ref="vllm/model_executor/layers/quantization/modelopt.py:QUANT_ALGOS@0.20.2"),
+    )
+
+
+def _experts() -> Finding:
+    return findings.make(
+        "launch-experts-not-judged",
+        "Kernels of experts are not judged",
+        "The checkpoint is NVFP4 and the model has experts; which kernel computes them (--moe-backend) is not judged "
+        "here, only attention and linear layers are.",
+        effect="note",
+        bites="init",
+        source=FindingSource(ref="vllm/model_executor/layers/fused_moe/oracle/nvfp4.py@0.33.0"),
+    )
+
+
+def _no_kernel(names: list[str], kernels: list[str]) -> Finding:
+    import difflib
+
+    near = difflib.get_close_matches(names[0], kernels, n=1, cutoff=0.7)
+    return findings.make(
+        "launch-disabled-kernel-unknown",
+        "VLLM_DISABLED_KERNELS names no NVFP4 kernel",
+        f"VLLM_DISABLED_KERNELS names {', '.join(names)}, which is no NVFP4 kernel class; the engine compares class "
+        "names and says nothing about others.",
+        effect="note",
+        fix=f"Did you mean {near[0]}?" if near else "Name classes such as " + ", ".join(kernels[:2]) + ".",
+        source=FindingSource(ref="vllm/envs.py:VLLM_DISABLED_KERNELS@0.33.0"),
+    )
+
+
+def _bad_gemm(value: str, known: list[str], release: str) -> Finding:
+    return findings.make(
+        "launch-bad-variable",
+        "The variable has a value that the release refuses",
+        f"vLLM {release} refuses VLLM_NVFP4_GEMM_BACKEND={value}; it takes {', '.join(known)}.",
+        effect="unsupported",
+        bites="init",
+        actual=value,
+        fix="Write one of these values, or remove it.",
+        source=FindingSource(ref="vllm/envs.py:VLLM_NVFP4_GEMM_BACKEND@0.23.0"),
+    )

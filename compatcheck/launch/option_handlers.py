@@ -1,0 +1,254 @@
+"""Options into configuration fields: one entry for each option that changes the verdict, the rest is not relevant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from compatcheck.launch import findings, refusals
+from compatcheck.launch.acceptance import with_keyword
+from compatcheck.launch.flag_table import takes_keyword
+from compatcheck.launch.model import Placed, Setting
+from compatcheck.launch.option_facts import OptionFacts
+from compatcheck.resolve.normalise import KV_SPELLINGS
+from compatcheck.resolve.verdict import FindingSource
+
+
+def _backend(facts: OptionFacts, setting: Setting) -> str:
+    value = setting.value
+    if value is None or str(value).lower() in ("auto", "none", ""):
+        return "automatic selection"
+    facts.set("backend", str(value).rsplit(".", 1)[-1].upper(), setting)
+    return "forces the attention backend"
+
+
+def _kv_cache_dtype(facts: OptionFacts, setting: Setting) -> str:
+    text = str(setting.value)
+    facts.set("kv_cache_dtype", text, setting)
+    flag = facts.flags.flags.get(setting.option)
+    spelled = KV_SPELLINGS.get(text.lower(), text.lower())
+    if spelled != text and flag is not None and flag.kind != "choices":
+        finding = findings.make(
+            "launch-cache-dtype-spelling",
+            "The engine compares KV-cache dtypes letter by letter",
+            f"vLLM {facts.flags.release} knows no KV-cache dtype {text!r}.",
+            effect="unsupported",
+            fix=f"Write {spelled}.",
+            actual=text,
+            words=f"Invalid kv_cache_dtype: {text!r}.",
+            exception="ValueError",
+            source=FindingSource(ref="vllm/config/cache.py:CacheConfig._validate_cache_dtype@0.33.0"),
+        )
+        facts.findings.append(Placed(finding, setting.line, setting.column))
+    return "the KV-cache dtype"
+
+
+def _dtype(facts: OptionFacts, setting: Setting) -> str:
+    if str(setting.value) != "auto":
+        facts.set("dtype", str(setting.value), setting)
+    return "the model's dtype"
+
+
+def _block_size(facts: OptionFacts, setting: Setting) -> str:
+    if isinstance(setting.value, int):
+        facts.set("block_size", setting.value, setting)
+    return "the KV-cache block size"
+
+
+def _attention_config(facts: OptionFacts, setting: Setting) -> str:
+    if not isinstance(setting.value, dict):
+        return "not a mapping, so nothing is taken from it"
+    understood: list[str] = []
+    for key, value in setting.value.items():
+        if key == "backend" and isinstance(value, str):
+            if value.lower() != "auto":
+                facts.set("backend", value.upper(), setting)
+        elif key == "backend_per_kind" and isinstance(value, dict):
+            facts.backend_per_kind = {k: v.upper() for k, v in value.items() if isinstance(v, str)}
+        elif key == "flash_attn_version" and isinstance(value, int):
+            facts.set("flash_attn_version", value, setting)
+        elif key in ("use_trtllm_attention", "use_non_causal"):
+            truth = _truth(value)
+            if truth is not None:
+                facts.set(key, truth, setting)
+        else:
+            continue
+        understood.append(key)
+    return f"attention settings: {', '.join(understood) or 'none that decides which backend works'}"
+
+
+def _truth(value: Any) -> bool | None:
+    if isinstance(value, bool):
+        return value
+    text = str(value).lower()
+    if text in ("1", "true", "yes", "on", "t", "y"):
+        return True
+    return False if text in ("0", "false", "no", "off", "f", "n") else None
+
+
+def _tensor_parallel(facts: OptionFacts, setting: Setting) -> str:
+    if isinstance(setting.value, int) and setting.value > 0:
+        facts.tensor_parallel = setting.value
+        facts.places["tensor_parallel"] = (setting.line, setting.column)
+    return "attention heads of one rank"
+
+
+def _context_parallel(field: str) -> Callable[[OptionFacts, Setting], str]:
+    def handle(facts: OptionFacts, setting: Setting) -> str:
+        if isinstance(setting.value, int) and setting.value > 1:
+            facts.set(field, True, setting)
+        return "context parallelism"
+
+    return handle
+
+
+def _kv_transfer(facts: OptionFacts, setting: Setting) -> str:
+    if isinstance(setting.value, dict) and setting.value.get("kv_connector"):
+        facts.set("use_kv_connector", True, setting)
+        facts.connector = str(setting.value["kv_connector"])
+    return "a KV connector"
+
+
+def _kv_offloading(facts: OptionFacts, setting: Setting) -> str:
+    if isinstance(setting.value, (int, float)) and setting.value > 0:
+        facts.set("use_kv_connector", True, setting)
+        facts.connector = "of --kv-offloading-size"
+    return "KV offloading runs through a KV connector"
+
+
+def _quantization(facts: OptionFacts, setting: Setting) -> str:
+    if setting.value not in (None, "", "None"):
+        facts.set("weight_quantization", str(setting.value), setting)
+        _known_method(facts, str(setting.value), setting)
+    return "how the weights are quantised"
+
+
+def _known_method(facts: OptionFacts, method: str, setting: Setting) -> None:
+    """Find a method that the release does not have."""
+    name, release = method.lower(), facts.release
+    if takes_keyword("QuantizationMethods", name, facts.flags.release):
+        return
+    accepted = with_keyword("QuantizationMethods", name) if release.version is None else None
+    finding = refusals.of_quantization(name, facts.flags, accepted, release.outside)
+    facts.findings.append(Placed(finding, setting.line, setting.column))
+    if finding.effect == "note":
+        lacking = "engine_version" if accepted else f"the quantisation methods of vLLM {release.outside}"
+        facts.report(setting, "unknown", finding.message, lacking)
+
+
+def _hf_overrides(facts: OptionFacts, setting: Setting) -> str:
+    if isinstance(setting.value, dict):
+        facts.hf_overrides = setting.value
+    return "changes the model's configuration"
+
+
+def _hf_config_path(facts: OptionFacts, setting: Setting) -> str:
+    facts.hf_config_path = str(setting.value)
+    return "where the model's configuration is"
+
+
+def _skip_layers(facts: OptionFacts, setting: Setting) -> str:
+    values = setting.value if isinstance(setting.value, list) else [setting.value]
+    facts.skip_layers = tuple(str(value) for value in values)
+    return "layers that keep the model's dtype in the cache"
+
+
+def _language_model_only(facts: OptionFacts, setting: Setting) -> str:
+    facts.text_only = facts.text_only or bool(setting.value)
+    return "no multi-modal inputs"
+
+
+def _limit_mm(facts: OptionFacts, setting: Setting) -> str:
+    if isinstance(setting.value, dict) and setting.value:
+        counts = [v.get("count") if isinstance(v, dict) else v for v in setting.value.values()]
+        facts.text_only = facts.text_only or (len(counts) > 1 and all(count == 0 for count in counts))
+    return "multi-modal inputs"
+
+
+def _no_sliding_window(facts: OptionFacts, setting: Setting) -> str:
+    facts.sliding_window_disabled = bool(setting.value)
+    return "no sliding windows"
+
+
+def _linear_backend(facts: OptionFacts, setting: Setting) -> str:
+    if str(setting.value) not in ("auto", "None"):
+        facts.linear["linear_backend"] = str(setting.value)
+        facts.places["linear_backend"] = (setting.line, setting.column)
+    return "which kernel computes quantised linear layers"
+
+
+def _hybrid_manager(facts: OptionFacts, setting: Setting) -> str:
+    facts.hybrid_off = bool(setting.value)
+    return "whether layers with and without a window are planned apart"
+
+
+def _kv_events(facts: OptionFacts, setting: Setting) -> str:
+    facts.kv_events = bool(setting.value)
+    return "KV events"
+
+
+def _optimization_level(facts: OptionFacts, setting: Setting) -> str:
+    """Find `-O.key=value`, which configured compilation before the levels came, and other values that are no level."""
+    if str(setting.value).removeprefix("O") not in ("0", "1", "2", "3"):
+        compiles = str(setting.value).startswith(".")
+        finding = findings.make(
+            "launch-optimization-level",
+            "No level of optimisation",
+            f"-O takes a level from 0 to 3, found {setting.value!r}.",
+            effect="unsupported",
+            fix=f"Write -cc{setting.value}." if compiles else "Write -O0 to -O3.",
+            actual=str(setting.value),
+            source=FindingSource(ref="vllm/config/vllm.py:OptimizationLevel@0.33.0"),
+        )
+        facts.findings.append(Placed(finding, setting.line, setting.column))
+    return "how much is compiled"
+
+
+def _model(facts: OptionFacts, setting: Setting) -> str:
+    return "the model"
+
+
+def _speculative(facts: OptionFacts, setting: Setting) -> str:
+    if isinstance(setting.value, dict) and setting.value.get("enable_adaptive_verification"):
+        facts.set("use_adaptive_verification", True, setting)
+    return "speculative decoding; its draft model's own attention is not looked at"
+
+
+HANDLERS: dict[str, Callable[[OptionFacts, Setting], str]] = {
+    "--attention-backend": _backend,
+    "--attention-config": _attention_config,
+    "--kv-cache-dtype": _kv_cache_dtype,
+    "--kv-cache-dtype-skip-layers": _skip_layers,
+    "--block-size": _block_size,
+    "--dtype": _dtype,
+    "--tensor-parallel-size": _tensor_parallel,
+    "--decode-context-parallel-size": _context_parallel("use_dcp"),
+    "--prefill-context-parallel-size": _context_parallel("use_pcp"),
+    "--kv-transfer-config": _kv_transfer,
+    "--kv-offloading-size": _kv_offloading,
+    "--quantization": _quantization,
+    "--hf-overrides": _hf_overrides,
+    "--hf-config-path": _hf_config_path,
+    "--language-model-only": _language_model_only,
+    "--limit-mm-per-prompt": _limit_mm,
+    "--disable-sliding-window": _no_sliding_window,
+    "--kv-events-config": _kv_events,
+    "--optimization-level": _optimization_level,
+    "--linear-backend": _linear_backend,
+    "--disable-hybrid-kv-cache-manager": _hybrid_manager,
+    "--speculative-config": _speculative,
+    "--model": _model,
+}
+"""Every option that decides, and its reader; adding one is one function and one line."""
+
+LACKING: dict[str, str | None] = {
+    "--attention-backend": "backend",
+    "--kv-cache-dtype": "kv_cache_dtype",
+    "--block-size": "block_size",
+    "--dtype": "dtype",
+    "--model": None,
+    "--optimization-level": None,
+    "--linear-backend": None,
+    "--kv-events-config": None,
+}
+"""Option -> the configuration field that is missing without its value; None where the model's own facts say it."""

@@ -1,0 +1,79 @@
+"""The options of a launch, each handed to its reader: of a repeated one the last counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compatcheck.launch import findings, refusals
+from compatcheck.launch.acceptance import with_key
+from compatcheck.launch.arguments import Parsed
+from compatcheck.launch.engine_release import EngineRelease
+from compatcheck.launch.flag_table import FlagTable
+from compatcheck.launch.model import Placed, Setting
+from compatcheck.launch.option_facts import OptionFacts
+from compatcheck.launch.option_handlers import HANDLERS, LACKING
+
+
+def read_options(parsed: Parsed, flags: FlagTable, release: EngineRelease | None = None) -> OptionFacts:
+    """Return what a release (the table's by default) makes of the options; of a repeated one the last counts."""
+    facts = OptionFacts(flags, release or EngineRelease(release=flags.release, version=flags.release))
+    last: dict[str, Setting] = {setting.option: setting for setting in parsed.settings}
+    for setting in parsed.settings:
+        handler = HANDLERS.get(setting.option)
+        if last[setting.option] is not setting:
+            facts.report(setting, "understood", "given again later, which counts")
+        elif handler is None:
+            facts.report(setting, "not relevant", "decides nothing that is judged here")
+        elif setting.dynamic:
+            why = f"its value {_shown(setting.value)} is known only where it is run"
+            facts.report(setting, "unknown", why, LACKING.get(setting.option, f"the value of {setting.option}"))
+            facts.open.add(setting.option)
+        else:
+            facts.report(setting, "understood", handler(facts, setting))
+        _keys(facts, setting)
+        flag = flags.flags.get(setting.option)
+        if flag is not None and flag.deprecated:
+            finding = findings.make(
+                "launch-option-deprecated",
+                "The release warns that this option will go",
+                f"vLLM {flags.release} calls {setting.option} deprecated.",
+                effect="note",
+                fix=f"Remove {setting.option} before the next upgrade.",
+            )
+            facts.findings.append(Placed(finding, setting.line, setting.column))
+    _both_backends(facts, last)
+    return facts
+
+
+def _shown(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _keys(facts: OptionFacts, setting: Setting) -> None:
+    """Find keys that the release's configuration class does not have: it refuses them."""
+    flag = facts.flags.flags.get(setting.option)
+    if flag is None or not flag.keys or not isinstance(setting.value, dict):
+        return
+    for key in setting.value:
+        if key in flag.keys:
+            continue
+        accepted = with_key(setting.option, key) if facts.release.version is None else None
+        finding = refusals.of_config_key(setting.option, key, facts.flags, accepted, facts.release.outside)
+        facts.findings.append(Placed(finding, setting.line, setting.column))
+        if finding.effect == "note":
+            lacking = "engine_version" if accepted else f"the options of vLLM {facts.release.outside}"
+            facts.report(setting, "unknown", finding.message, lacking)
+
+
+def _both_backends(facts: OptionFacts, last: dict[str, Setting]) -> None:
+    backend, config = last.get("--attention-backend"), last.get("--attention-config")
+    inner = config.value.get("backend") if config is not None and isinstance(config.value, dict) else None
+    if backend is not None and inner is not None and not backend.dynamic:
+        finding = findings.make(
+            "launch-backend-twice",
+            "The attention backend is given twice",
+            "--attention-backend and attention_config.backend are mutually exclusive: vLLM refuses the two together.",
+            effect="unsupported",
+            fix="Keep one of the two.",
+        )
+        facts.findings.append(Placed(finding, backend.line, backend.column))
