@@ -84,8 +84,13 @@ class _Reader:
         self.findings += options.findings
         name = self._model_name(parsed)
         layers = self._model(name, options, environment)
+        own_dtype = self.fields.get("dtype")
         for field, value in {**environment.fields, **options.fields}.items():
-            self.fields[field] = value
+            if value != "auto" or field != "dtype" or own_dtype is None:
+                self.fields[field] = value
+        model_dtype = (
+            own_dtype is not None and options.fields.get("dtype", "auto") == "auto" and self.given.dtype is None
+        )
         self.places |= environment.places | options.places
         for field, value in msgspec.structs.asdict(self.given).items():
             if value is not None:
@@ -99,6 +104,7 @@ class _Reader:
             layers=layers,
             assumed=tuple(a for a in self.assumed if getattr(self.given, a.field, None) is None),
             findings=tuple(self.findings),
+            model_dtype=model_dtype,
             reports=(*environment.reports, *options.reports, *self.reports),
             places=self.places,
         )

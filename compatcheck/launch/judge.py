@@ -11,7 +11,7 @@ from compatcheck.launch.layer_kinds import NO_CACHE
 from compatcheck.launch.model import LaunchFacts, Placed
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.merge import SEVERITY, with_findings
-from compatcheck.resolve.normalise import ConfigurationError, normalise
+from compatcheck.resolve.normalise import ConfigurationError, dtype_on, normalise
 from compatcheck.resolve.verdict import Finding, Verdict
 
 if TYPE_CHECKING:
@@ -47,6 +47,9 @@ def judge_launch(
     """
     base = facts.configuration if sm is None else msgspec.structs.replace(facts.configuration, sm=sm)
     base, refused = _usable(loaded, base, facts)
+    if facts.model_dtype:
+        known = normalise(loaded.matrix, base).facts
+        base = msgspec.structs.replace(base, dtype=dtype_on(loaded.matrix, known.sm, str(known.dtype)))
     layers: list[LayerVerdict] = []
     for layer in facts.layers or ():
         if layer.kind in NO_CACHE:

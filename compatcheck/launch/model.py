@@ -98,5 +98,7 @@ class LaunchFacts(msgspec.Struct, frozen=True, kw_only=True):
     assumed: tuple[Assumption, ...] = ()
     findings: tuple[Placed, ...] = ()
     reports: tuple[Report, ...] = ()
+    model_dtype: bool = False
+    """The dtype is the checkpoint's own: nobody asked for one, so that the engine may take another."""
     places: dict[str, tuple[int, int]] = {}
     """Configuration field -> the place (line, column) in the launch that decided it."""

@@ -40,6 +40,8 @@ class Sm(Strict, frozen=True, kw_only=True):
     gpus: list[str]
     smem_kib: int | None = None
     """Largest shared memory of one thread block, KiB (CUDA C++ programming guide, compute capabilities)."""
+    instead_of_bfloat16: str | None = None
+    """What `--dtype auto` makes of a bfloat16 model where the engine refuses bfloat16; None where it runs."""
 
 
 class KvCacheDtype(Strict, frozen=True, kw_only=True):

@@ -214,6 +214,7 @@ class BackendProgram:
         self._compiler = compiler
         self._members = [merge(backends, member, release, defaults) for member in self.backend.members]
         self.checks: list[Check] = []
+        self._pages = self._page_sizes()
         for check in selector:
             if in_release(check.since or "0", check.until, release):
                 self.checks += self._build(check)
@@ -230,7 +231,24 @@ class BackendProgram:
                 missing |= check.missing(facts)
         return refusing, missing
 
+    def page_size(self, facts: Any) -> int | None:
+        """Return the page, in tokens, that the kernels get: blocks are split into the largest that divides them.
+
+        Source: vllm/v1/worker/utils.py:select_common_block_size.
+        """
+        block: int | None = facts.block_size
+        fitting = [size for size, when in self._pages if block and block % size == 0 and when.test(facts)]
+        return block if block is None or block in fitting else max(fitting, default=block)
+
     # ------------------------------------------------------------------------------------- compile
+
+    def _page_sizes(self) -> list[tuple[int, Predicate]]:
+        return [
+            (size, self._compiler.condition(grant.when))
+            for grant in self.facts["block_sizes"] or []
+            for size in (grant.values if isinstance(grant.values, list) else [grant.values])
+            if isinstance(size, int)
+        ]
 
     def _build(self, check: SelectorCheck) -> list[Check]:
         name = check.check

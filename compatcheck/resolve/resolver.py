@@ -143,7 +143,7 @@ class Resolver:
         missing |= rule_missing
         if route is not None:
             covered = {k for f in ruled for k in self._rule_kernels(f.code)}
-            kernel_findings, untested, kernel_missing = self._ask_kernels(at_backend, route, covered)
+            kernel_findings, untested, kernel_missing = self._ask_kernels(engine, at_backend, route, covered)
             findings += kernel_findings
             missing |= kernel_missing
 
@@ -232,18 +232,19 @@ class Resolver:
         return findings, missing
 
     def _ask_kernels(
-        self, facts: Configuration, route: RouteAnswer, covered: set[str]
+        self, engine: EngineProgram, facts: Configuration, route: RouteAnswer, covered: set[str]
     ) -> tuple[list[Finding], str | None, frozenset[str]]:
         """Return the library's refusals for the route's kernels, and what nobody has stated."""
         findings: list[Finding] = []
         untested: str | None = None
         missing: frozenset[str] = frozenset()
+        page = engine.program(str(facts.backend)).page_size(facts)
+        cell = cell_of(facts, route, page)
         for phase in PHASES:
             id_ = getattr(route, phase)
             if id_ is None or id_ not in self.matrix.kernels:
                 continue
             program = self.kernel(id_)
-            cell = cell_of(facts, route)
             if program.kernel.library == "flashinfer" and id_ not in covered:
                 present = program.present(facts.flashinfer_version)
                 if present is False:
@@ -265,8 +266,8 @@ class Resolver:
         return findings, untested, missing
 
 
-def cell_of(facts: Configuration, route: RouteAnswer) -> KernelCell:
-    """Return the kernel call that a configuration makes on a route."""
+def cell_of(facts: Configuration, route: RouteAnswer, page_size: int | None = None) -> KernelCell:
+    """Return the kernel call that a configuration makes on a route, with pages of `page_size` tokens."""
     dtype = facts.dtype
     kv = str(facts.kv_cache_dtype)
     kv = str(dtype) if kv == "auto" else KERNEL_DTYPES.get(kv, kv)
@@ -276,7 +277,7 @@ def cell_of(facts: Configuration, route: RouteAnswer) -> KernelCell:
         kv_dtype=kv,
         o_dtype=route.output_dtype or dtype,
         head_size=facts.head_size,
-        page_size=facts.block_size,
+        page_size=page_size,
         group=_group(facts),
         flashinfer_version=facts.flashinfer_version,
         torch_version=facts.torch_version,
