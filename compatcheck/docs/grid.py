@@ -14,7 +14,7 @@ from compatcheck.docs.reasons import Reasons, without_values
 from compatcheck.docs.sheets import INNER, Block, Cell, Narrowed, Refusals, Run, Sheet, Strip
 from compatcheck.resolve.backend import in_release
 from compatcheck.resolve.configuration import Configuration
-from compatcheck.resolve.normalise import Normalised, normalise
+from compatcheck.resolve.normalise import Normalised, dtype_on, normalise
 from compatcheck.resolve.resolver import Resolver
 
 if TYPE_CHECKING:
@@ -117,15 +117,19 @@ class Grid:
         """Return the facts of a release with every default filled in, and no SM, backend or shape."""
         return self._bases[release]
 
+    def on(self, sm: str, release: str) -> Configuration:
+        """Return the base facts on an SM: with float16 where the engine does not run bfloat16 models."""
+        base = self._bases[release]
+        return msgspec.structs.replace(base, sm=sm, dtype=dtype_on(self.matrix, sm, str(base.dtype)))
+
     def facts(
         self, release: str, backend: str, sm: str, kv: str, shape: Shape, *, sink: bool = False, fi: str | None = None
     ) -> Configuration:
         """Return the configuration of a cell, with every default filled in."""
         kind = self.kind(backend)
         return msgspec.structs.replace(
-            self._bases[release],
+            self.on(sm, release),
             backend=backend,
-            sm=sm,
             kv_cache_dtype=kv,
             has_sink=sink,
             use_mla=kind.use_mla,
@@ -285,7 +289,7 @@ class Grid:
         looked = list(selector)
         if refusals.classes[0][sm] in refusals.through:
             name = self.sms[sm]
-            opened = self._opened(view, backend, kv_cache_dtype=kv, sm=name)
+            opened = self._opened(view, backend, kv_cache_dtype=kv, **view.at_sm(name))
             looked += [view.named(rule) for rule in view.possible_rules(opened, [kv], [name], rules)]
             looked += view.routes(opened, [kv], [name])
         key = (backend, kv, sm, *[item.number for item in looked])

@@ -107,7 +107,9 @@ def _rows_on(states: States, release: str, backend: str, sm: str) -> list[Row]:
                 (kv, states.of(release, backend, sm, kv, shape.id)), []
             ).append(shape.title)
             codes = [grid.reasons.items[n].code for n in cell.reasons if grid.reasons.items[n].effect == "note"]
-            notes.setdefault(cell.route, []).extend(codes)
+            noted = notes.setdefault(cell.route, [])
+            if cell.accepts is not False:  # what the selector refuses is in no row that runs
+                noted.extend(codes)
     return [
         Row(
             backend=backend,

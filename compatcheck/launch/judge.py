@@ -48,8 +48,8 @@ def judge_launch(
     base = facts.configuration if sm is None else msgspec.structs.replace(facts.configuration, sm=sm)
     base, refused = _usable(loaded, base, facts)
     if facts.model_dtype:
-        known = normalise(loaded.matrix, base).facts
-        base = msgspec.structs.replace(base, dtype=dtype_on(loaded.matrix, known.sm, str(known.dtype)))
+        plain = normalise(loaded.matrix, base).facts
+        base = msgspec.structs.replace(base, dtype=dtype_on(loaded.matrix, plain.sm, str(plain.dtype)))
     layers: list[LayerVerdict] = []
     for layer in facts.layers or ():
         if layer.kind in NO_CACHE:

@@ -223,6 +223,8 @@ class Engine(Strict, frozen=True, kw_only=True):
     """What the engine's base class answers where a backend states nothing."""
     selector: list[SelectorCheck]
     prefill_selector: list[SelectorCheck]
+    selector_sources: list[Source] = []
+    prefill_selector_sources: list[Source] = []
     facts: dict[str, DerivedFact]
     backends: dict[str, Backend]
     mla_prefill_backends: dict[str, Backend]
