@@ -8,6 +8,7 @@ import msgspec
 
 from compatcheck.matrix.versions import InvalidVersion, Version, parse
 from compatcheck.resolve.describe import describe_condition
+from compatcheck.resolve.findings import NOT_ASKED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +39,12 @@ BUILT_IN = {
         "selection",
         "The selector tried every backend of its order, and each refused.",
         "See the alternatives that `compatcheck check` prints: another KV-cache dtype, release or GPU.",
+    ),
+    "selector-not-asked": (
+        "The model does not ask the selector for these layers",
+        "selection",
+        "Some models pick the class of their sparse layers themselves, also one that the selector refuses.",
+        "Nothing is to be done; the dense layers of the model still go through the selector.",
     ),
     "kernel-not-in-library": (
         "The installed FlashInfer does not have the kernel that the route needs",
@@ -105,7 +112,7 @@ def _built_in() -> Iterator[Entry]:
             kind="built-in",
             refuser=refuser,
             bites=bites,
-            effect="unsupported",
+            effect="note" if code == NOT_ASKED else "unsupported",
             why=why,
             fix=fix,
         )
@@ -183,7 +190,8 @@ def _joint_rules(engine: Engine, found: dict[str, Entry]) -> None:
                 spans.setdefault(rule.code, {}).setdefault(_span(rule, layer, backend), []).append(name)
                 _add(entry.when, describe_condition(rule.when))
                 _add(entry.conditions, rule.when)
-                for source in rule.sources or layer.sources or _at(backend.sources, rule.since or layer.since):
+                read = _at(layer.sources or backend.sources, rule.since or layer.since)
+                for source in rule.sources or read:
                     _add(entry.sources, source)
     for code, ranges in spans.items():
         several = len(ranges) > 1

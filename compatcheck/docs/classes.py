@@ -111,7 +111,7 @@ class ReleaseView:
     def selector(self, backend: str) -> Looked:
         """Return what the selector's checks of a backend depend on, words and order included."""
         program = self.engine.program(backend)
-        parts = [self.walker.look(check) for check in program.checks]
+        parts = [self.walker.look(check) for check in program.checks] + [self.walker.look(program.unasked)]
         words = [(check.code, check.words) for check in program.checks]
         together = self.walker.together(parts)
         key = ("selector", repr(words), program.facts["unimportable"], together.number)
@@ -122,9 +122,11 @@ class ReleaseView:
 
         def some(**known: Any) -> bool:
             return any(
-                self.engine.judge(backend, msgspec.structs.replace(facts, **known)).accepted is not False
-                for facts in opened
+                self.engine.judge(backend, with_).accepted is not False or unasked.test(with_) is not False
+                for with_ in [msgspec.structs.replace(facts, **known) for facts in opened]
             )
+
+        unasked = self.engine.program(backend).unasked
 
         kvs = [kv for kv in self.values["kv"] if some(kv_cache_dtype=kv)]
         return kvs, [sm for sm in self.values["sm"] if some(**self.at_sm(sm))]

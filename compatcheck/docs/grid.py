@@ -14,6 +14,7 @@ from compatcheck.docs.reasons import Reasons, without_values
 from compatcheck.docs.sheets import INNER, Block, Cell, Narrowed, Refusals, Run, Sheet, Strip
 from compatcheck.resolve.backend import in_release
 from compatcheck.resolve.configuration import Configuration
+from compatcheck.resolve.findings import NOT_ASKED
 from compatcheck.resolve.normalise import Normalised, dtype_on, normalise
 from compatcheck.resolve.resolver import Resolver
 
@@ -343,7 +344,9 @@ class Grid:
         look = self.view(release).walker.look
         alike = (
             (backend, *[(check.code, check.words, look(check).number) for check in judgement.checks])
-            if judgement.checks and not self._early_rules(release, facts)
+            if judgement.checks
+            and not self._early_rules(release, facts)
+            and not engine.program(backend).unasked.test(facts)
             else None
         )
         if alike in self._refused_alike:
@@ -369,7 +372,8 @@ class Grid:
             verdict.missing,
             without_values(verdict.untested),
         )
-        return cell, verdict.engine_accepts
+        goes_on = any(finding.code == NOT_ASKED for finding in verdict.findings)
+        return cell, None if goes_on else verdict.engine_accepts
 
     def _narrowed(self, backend: str, release: str) -> Narrowed:
         known = self._narrow.get((backend, release))

@@ -108,6 +108,8 @@ class BackendFacts(Strict, frozen=True, kw_only=True):
     joint_rules: list[JointRule] | None = None
     missing_dependency: Condition | None = None
     """MLA prefill: where this holds, the backend's package is not there."""
+    unasked: Flag | None = None
+    """Where this holds, the model makes layers of this backend by itself: a refusal by the selector stops nothing."""
     unimportable: str | None = None
     """The engine lists the backend but cannot import it: its words."""
     sources: list[Source] = []

@@ -215,6 +215,7 @@ class BackendProgram:
         self._members = [merge(backends, member, release, defaults) for member in self.backend.members]
         self.checks: list[Check] = []
         self._pages = self._page_sizes()
+        self.unasked: Predicate = compiler.flag(self.facts["unasked"] or False)
         for check in selector:
             if in_release(check.since or "0", check.until, release):
                 self.checks += self._build(check)

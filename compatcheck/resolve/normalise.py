@@ -111,9 +111,9 @@ def normalise(matrix: Matrix, given: Configuration) -> Normalised:
     return Normalised(facts=Configuration(**values), release=release, answered_as=answered_as, assumed=tuple(assumed))
 
 
-def dtype_on(matrix: Matrix, sm: str | None, dtype: str) -> str:
+def dtype_on(matrix: Matrix, sm: object, dtype: str) -> str:
     """Return the dtype that a model of this dtype gets on an SM where no dtype is asked for."""
-    entry = matrix.sms.get(sm or "")
+    entry = matrix.sms.get(str(sm))
     return (entry.instead_of_bfloat16 or dtype) if entry and dtype == "bfloat16" else dtype
 
 

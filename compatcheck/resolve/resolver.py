@@ -102,6 +102,8 @@ class Resolver:
         findings: list[Finding] = []
         missing: frozenset[str] = frozenset()
         accepts: bool | None
+        passes: bool | None
+        """Whether the engine goes on with this backend: as its selector says, unless the model does not ask it."""
         reasons: tuple[str, ...] = ()
         selected: str | None = None
         used: str | None = None
@@ -113,16 +115,21 @@ class Resolver:
             if facts.backend in engine.backends:
                 judgement = engine.judge(facts.backend, facts)
                 accepts, reasons, missing = judgement.accepted, judgement.words, judgement.missing
-                findings += self.make.from_judgement(engine, judgement, facts)
-                selected = facts.backend if accepts else None
                 used = facts.backend
+                passes = accepts
+                if accepts is False and engine.program(facts.backend).unasked.test(facts):
+                    passes, missing = True, frozenset()
+                    findings.append(self.make.not_asked(engine, judgement, facts))
+                else:
+                    findings += self.make.from_judgement(engine, judgement, facts)
+                selected = facts.backend if passes else None
             else:
-                accepts, used = False, facts.backend
+                accepts, passes, used = False, False, facts.backend
         else:
             selection = engine.select(facts)
             selected = used = selection.selected
             missing = selection.missing if selected is None else frozenset()
-            accepts = True if selected else (None if missing else False)
+            accepts = passes = True if selected else (None if missing else False)
             if accepts is False:
                 findings.append(self.make.nothing_selected(engine, selection, facts))
                 findings += [f for j in selection.judgements for f in self.make.from_judgement(engine, j, facts)]
@@ -131,13 +138,13 @@ class Resolver:
         route: RouteAnswer | None = None
         prefill: MlaPrefill | None = None
         untested: str | None = None
-        if accepts is not False and used is not None:
+        if passes is not False and used is not None:
             route, route_missing = self._route(engine, at_backend)
             missing |= route_missing
             if facts.use_mla:
                 prefill = self._mla_prefill(engine, at_backend)
         ruled, rule_missing = self._apply_rules(
-            engine, at_backend, route, reached=accepts is not False and used is not None
+            engine, at_backend, route, reached=passes is not False and used is not None
         )
         findings += ruled
         missing |= rule_missing
@@ -153,7 +160,7 @@ class Resolver:
         if first is not None and first.effect != "note":
             untested = None
         return Verdict(
-            verdict=verdict_name(accepts, findings, missing, untested),
+            verdict=verdict_name(passes, findings, missing, untested),
             engine_accepts=accepts,
             engine_reasons=reasons,
             selected=selected,
