@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from compatcheck.matrix.load import load
-from compatcheck.resolve.normalise import Normaliser
+from compatcheck.resolve.normaliser import Normaliser
 from tests.oracle import rows
 
 

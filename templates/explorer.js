@@ -3,16 +3,17 @@
 // KV-cache dtype, strip of the SM, class of each other value on its axis.
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
-const MARK = { supported: "yes", degraded: "degraded", later: "fails", unsupported: "no", unknown: "?" };
+const MARK = { supported: "yes", degraded: "degraded", later: "fails", unsupported: "no", unknown: "?", other: "other" };
 const ALL = "all";
 const newest = DATA.releases[DATA.releases.length - 1].v;
-const DEFAULTS = { sm: ALL, v: newest, fi: "pinned", kv: "auto", kind: "standard", head: "128", sink: "0", b: "", at: "", f: "" };
+const DEFAULTS = { t: "attention", layer: DATA.linear ? DATA.linear.schemes[0].id : "", sm: ALL, v: newest, fi: "pinned", kv: "auto", kind: "standard", head: "128", sink: "0", b: "", at: "", f: "" };
 let state = { ...DEFAULTS };
 
 const indexOf = (list, id) => list.findIndex((item) => item.id === id);
 const release = () => DATA.releases.find((r) => r.v === state.v);
 const kindNumber = () => indexOf(DATA.kinds, state.kind);
 const shapes = () => DATA.kinds[kindNumber()].shapes;
+const isLinear = () => state.t === "linear";
 const fiNumber = (s, r) => (s.fi === "pinned" ? r.fi : DATA.fi.indexOf(s.fi));
 
 function make(tag, attributes, ...children) {
@@ -68,6 +69,12 @@ function fillControls() {
   fill($("head"), shapes().map((shape) => [shape.id, shape.title]), state.head);
   $("sink").checked = state.sink === "1";
   $("filter").value = state.f;
+  $("t").value = state.t;
+  $("t").parentElement.hidden = !DATA.linear;
+  if (DATA.linear) fill($("layer"), DATA.linear.schemes.map((scheme) => [scheme.id, scheme.title]), state.layer);
+  for (const id of ["kv", "kind", "head", "sink"]) $(id).parentElement.hidden = isLinear();
+  $("layer").parentElement.hidden = !isLinear();
+  $("filter").previousElementSibling.textContent = isLinear() ? "Kernel" : "Backend";
 }
 
 // --------------------------------------------------------------------------------------------------- table
@@ -84,6 +91,14 @@ function rows() {
 }
 
 function draw() {
+  if (isLinear()) drawLinear();
+  else drawAttention();
+  const buttons = cells();
+  const current = buttons.find((b) => b.getAttribute("aria-expanded") === "true") || buttons[0];
+  if (current) current.tabIndex = 0;
+  detail();
+}
+function drawAttention() {
   const { sms, present, found, tried } = rows();
   const one = state.sm !== ALL;
   const kvKnown = release().kv.includes(indexOf(DATA.kv, state.kv));
@@ -117,15 +132,11 @@ function draw() {
     return line;
   }) : [];
   $("answers").tBodies[0].replaceChildren(...body);
-  const buttons = cells();
-  const current = buttons.find((b) => b.getAttribute("aria-expanded") === "true") || buttons[0];
-  if (current) current.tabIndex = 0;
   const said = Object.keys(MARK).filter((m) => counts[m]).map((m) => `${counts[m]} ${MARK[m] === "?" ? "not known" : MARK[m]}`);
   const without = present.length - found.length;
   $("status").textContent = kvKnown
     ? `${found.length} backends${without ? ` (${without} filtered out)` : ""}: ${said.join(", ") || "no cell"}.`
     : `${DATA.engine} ${state.v} does not accept --kv-cache-dtype ${state.kv}.`;
-  detail();
 }
 const cells = () => [...document.querySelectorAll("#answers td.cell button")];
 
@@ -194,25 +205,30 @@ function reason(one, values) {
   ]));
   return node;
 }
+function tools() {
+  const close = make("button", { type: "button", text: "Close", class: "close" });
+  close.addEventListener("click", () => closeDetail());
+  const copy = make("button", { type: "button", text: "Copy link" });
+  copy.addEventListener("click", () => navigator.clipboard && navigator.clipboard.writeText(location.href));
+  const space = () => document.createTextNode(" ");
+  return make("p", { class: "tools" }, make("a", { href: `#${hash()}`, text: "Permalink" }), space(), copy, space(), close);
+}
 function detail() {
   const panel = $("detail");
+  if (isLinear()) return detailLinear(panel);
   const backend = DATA.backends.findIndex((b) => b.id === state.b);
   const sm = indexOf(DATA.sms, state.at);
   const cell = backend < 0 || sm < 0 || DATA.backends[backend].kind !== kindNumber() ? null : lookup(state, backend, sm);
   panel.hidden = !cell;
   if (!cell) return panel.replaceChildren();
   const values = facts(state, backend, state.at);
-  const close = make("button", { type: "button", text: "Close", class: "close" });
-  close.addEventListener("click", () => closeDetail());
-  const copy = make("button", { type: "button", text: "Copy link" });
-  copy.addEventListener("click", () => navigator.clipboard && navigator.clipboard.writeText(location.href));
   const route = cell.route;
   const kernels = route ? [["writes", route.kv_write], ["prefill", route.prefill], ["decode", route.decode]].filter((k) => k[1]) : [];
   const proof = [...new Set(kernels.map((k) => k[1]))].flatMap((id) => ((DATA.kernels[id] || {}).proof || []).map((line) => `${id}: ${line}`));
   const others = cell.verdict === "supported" ? [] : alternatives(backend, state.at);
-  panel.replaceChildren(
+  return panel.replaceChildren(
     make("h2", { id: "detail-title", "data-verdict": cell.verdict, text: `${state.b} on SM ${state.at}: ${MARK[shown(cell)] === "?" ? "not known" : MARK[shown(cell)]}` }),
-    make("p", { class: "tools" }, make("a", { href: `#${hash()}`, text: "Permalink" }), document.createTextNode(" "), copy, document.createTextNode(" "), close),
+    tools(),
     pairs([
       ["Verdict", cell.verdict],
       ["Selector", cell.accepts === 1 ? "accepts" : cell.accepts === 0 ? "refuses" : "cannot be told"],
@@ -249,6 +265,8 @@ function fromHash() {
 // A hand-written or old permalink may name what this page does not have.
 function repair() {
   const check = (name, known) => { if (!known) state[name] = DEFAULTS[name]; };
+  check("t", state.t === "attention" || (state.t === "linear" && DATA.linear));
+  check("layer", !DATA.linear || indexOf(DATA.linear.schemes, state.layer) >= 0);
   check("v", DATA.releases.some((r) => r.v === state.v));
   check("sm", state.sm === ALL || indexOf(DATA.sms, state.sm) >= 0);
   check("fi", state.fi === "pinned" || DATA.fi.includes(state.fi));
@@ -270,9 +288,10 @@ function focusCell(button) {
   button.tabIndex = 0;
   button.focus();
 }
-for (const [id, name] of [["sm", "sm"], ["v", "v"], ["fi", "fi"], ["kv", "kv"], ["kind", "kind"], ["head", "head"]]) {
+for (const [id, name] of [["sm", "sm"], ["v", "v"], ["fi", "fi"], ["kv", "kv"], ["kind", "kind"], ["head", "head"], ["layer", "layer"]]) {
   $(id).addEventListener("change", () => change({ [name]: $(id).value }));
 }
+$("t").addEventListener("change", () => change({ t: $("t").value, b: "", at: "", f: "" }));
 $("sink").addEventListener("change", () => change({ sink: $("sink").checked ? "1" : "0" }));
 $("filter").addEventListener("input", () => change({ f: $("filter").value }));
 $("controls").addEventListener("submit", (event) => event.preventDefault());

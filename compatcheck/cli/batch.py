@@ -5,16 +5,18 @@ from __future__ import annotations
 import codecs
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from compatcheck.cli.exit_codes import USAGE, of_verdicts
 from compatcheck.resolve.configuration import FIELDS, Configuration
-from compatcheck.resolve.normalise import ConfigurationError, Normalised, Normaliser, nearest
-from compatcheck.resolve.verdict import Verdict
+from compatcheck.resolve.normalise import ConfigurationError, Normalised, nearest
+from compatcheck.resolve.normaliser import Normaliser
+from compatcheck.resolve.verdict import Verdict, VerdictName
 
 if TYPE_CHECKING:
     from compatcheck.matrix.load import LoadedMatrix
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
 _KEY = re.compile(rb'"([a-z0-9_]+)"\s*:')
 SHOWN = 20
 """Problems printed before the rest is only counted."""
+AT_ONCE = 256
+"""Answers written in one go."""
+KEPT = 32768
+"""Encoded answers kept, about 3 KB each."""
 
 
 def run_batch(loaded: LoadedMatrix, path: Path, defaults: Configuration, format_: str, *, alternatives: bool) -> int:
@@ -43,9 +49,8 @@ def run_batch(loaded: LoadedMatrix, path: Path, defaults: Configuration, format_
     rows, problems = _read(loaded, lines, name, defaults)
     if problems:
         return _tell(problems)
-    verdicts = [_judge(loaded, row, alternatives) for row in rows]
-    _write(verdicts, name, format_)
-    return of_verdicts(verdict.verdict for verdict in verdicts)
+    verdicts = (_judge(loaded, row, alternatives) for row in rows)
+    return of_verdicts(_write(verdicts, name, format_))
 
 
 def _tell(problems: list[str]) -> int:
@@ -70,28 +75,51 @@ def _judge(loaded: LoadedMatrix, row: Normalised, alternatives: bool) -> Verdict
 def _read(
     loaded: LoadedMatrix, lines: list[bytes], name: str, defaults: Configuration
 ) -> tuple[list[Normalised], list[str]]:
-    decoder = msgspec.json.Decoder(Configuration)
+    decode = msgspec.json.Decoder(dict[str, Any]).decode
     normaliser = Normaliser(loaded.matrix, defaults)
     rows: list[Normalised] = []
     problems: list[str] = []
     for number, line in enumerate(lines, start=1):
         try:
-            given = decoder.decode(line)
-            if _may_repeat(line, given) and len(set(keys := _KEY.findall(line))) < len(keys):
-                problems.append(_twice(name, number, line))
-                continue
-            rows.append(normaliser(given))
-        except msgspec.MsgspecError as error:
-            problems.append(_problem(name, number, line, error))
+            fields = decode(line)
+            # As many keys read as written, and no null among them: the fields say all that the line says.
+            if line.count(b'":') != len(fields) or None in fields.values():
+                fields = _carefully(line)
+            rows.append(normaliser.fields(fields))
+        except (msgspec.MsgspecError, RecursionError) as error:
+            problems.append(_problem(name, number, line, _sharper(line, error)))
+        except _TwiceError as error:
+            problems.append(f"{name}:{number}:{error.column}: {error.key} is given twice")
         except ConfigurationError as error:
             problems += [f"{name}:{number}:{_column(line, field)}: {field}: {text}" for field, text in error.problems]
     return rows, problems
 
 
-def _may_repeat(line: bytes, given: Configuration) -> bool:
-    """Return whether a line may say a key twice: it has more keys than fields, or is written in an unusual way."""
-    fields = len(FIELDS) - msgspec.structs.astuple(given).count(None)
-    return line.count(b'":') != fields or b'" :' in line or b'"\t:' in line
+class _TwiceError(Exception):
+    def __init__(self, key: str, column: int) -> None:
+        super().__init__(key)
+        self.key = key
+        self.column = column
+
+
+def _carefully(line: bytes) -> dict[str, Any]:
+    """Return the fields that a line gives. Raises `_TwiceError`, and `MsgspecError` where it is no configuration."""
+    given = msgspec.json.decode(line, type=Configuration)
+    seen: set[bytes] = set()
+    for key in _KEY.finditer(line):
+        if key[1] in seen:
+            raise _TwiceError(key[1].decode(), len(line[: key.start()].decode("utf-8", "replace")) + 1)
+        seen.add(key[1])
+    return {field: value for field, value in msgspec.structs.asdict(given).items() if value is not None}
+
+
+def _sharper(line: bytes, error: Exception) -> Exception:
+    """Return the error that reading the line as a configuration gives: it stops at the first wrong field."""
+    try:
+        msgspec.json.decode(line, type=Configuration)
+    except msgspec.MsgspecError as sharper:
+        return sharper
+    return error
 
 
 def _column(line: bytes, field: str) -> int:
@@ -99,17 +127,7 @@ def _column(line: bytes, field: str) -> int:
     return len(line[: max(line.find(f'"{field}"'.encode()), 0)].decode("utf-8", "replace")) + 1
 
 
-def _twice(name: str, number: int, line: bytes) -> str:
-    seen: set[bytes] = set()
-    for key in _KEY.finditer(line):
-        if key[1] in seen:
-            break
-        seen.add(key[1])
-    column = len(line[: key.start()].decode("utf-8", "replace")) + 1
-    return f"{name}:{number}:{column}: {key[1].decode()} is given twice"
-
-
-def _problem(name: str, number: int, line: bytes, error: msgspec.MsgspecError) -> str:
+def _problem(name: str, number: int, line: bytes, error: Exception) -> str:
     text = str(error)
     column = 1
     if not line.strip():
@@ -128,28 +146,59 @@ def _problem(name: str, number: int, line: bytes, error: msgspec.MsgspecError) -
     return f"{name}:{number}:{column}: {text}"
 
 
-def _write(verdicts: list[Verdict], name: str, format_: str) -> None:
+def _write(verdicts: Iterator[Verdict], name: str, format_: str) -> set[VerdictName]:
+    """Write verdicts as they come; return which there were."""
     if format_ in ("json", "jsonl"):
-        encoder = msgspec.json.Encoder()
-        out = sys.stdout.buffer
-        if format_ == "jsonl":
-            out.write(encoder.encode_lines(verdicts))
-        else:
-            out.write(encoder.encode({"schema": 1, "verdicts": verdicts}) + b"\n")
-        return
+        return _write_json(verdicts, lines=format_ == "jsonl")
+    seen: set[VerdictName] = set()
     if format_ == "text":
-        counts: dict[str, int] = {}
+        counts: dict[VerdictName, int] = {}
         for number, verdict in enumerate(verdicts, start=1):
             counts[verdict.verdict] = counts.get(verdict.verdict, 0) + 1
             codes = ", ".join(dict.fromkeys(f.code for f in verdict.findings if f.effect != "note"))
             click.echo(f"{name}:{number}: {verdict.verdict}" + (f" ({codes})" if codes else ""))
         click.echo(", ".join(f"{count} {verdict}" for verdict, count in counts.items()), err=True)
-        return
+        return set(counts)
     from compatcheck.report import github, sarif
-    from compatcheck.report.diagnostic import of_verdict
+    from compatcheck.report.diagnostic import Diagnostic, of_verdict
 
-    diagnostics = [d for number, v in enumerate(verdicts, start=1) for d in of_verdict(v, name, number)]
+    diagnostics: list[Diagnostic] = []
+    for number, verdict in enumerate(verdicts, start=1):
+        seen.add(verdict.verdict)
+        diagnostics += of_verdict(verdict, name, number)
     if format_ == "sarif":
         sys.stdout.buffer.write(sarif.render(diagnostics))
     else:
         sys.stdout.write(github.render(diagnostics))
+    return seen
+
+
+def _write_json(verdicts: Iterator[Verdict], *, lines: bool) -> set[VerdictName]:
+    """Write each verdict as soon as it is there. The resolver gives one object for equal answers: encoded once."""
+    encode = msgspec.json.Encoder().encode
+    out = sys.stdout.buffer
+    known: dict[int, tuple[Verdict, bytes]] = {}
+    seen: set[VerdictName] = set()
+    waiting: list[bytes] = []
+    separator = b"\n" if lines else b","
+    if not lines:
+        out.write(b'{"schema":1,"verdicts":[')
+    between = b""
+    for verdict in verdicts:
+        one = known.get(id(verdict))
+        if one is None:
+            seen.add(verdict.verdict)
+            if len(known) > KEPT:
+                known.clear()
+            # The verdict is kept with its text: an id is only unique among objects that live.
+            one = known[id(verdict)] = (verdict, encode(verdict))
+        waiting.append(one[1])
+        if len(waiting) == AT_ONCE:
+            out.write(between + separator.join(waiting))
+            between = separator
+            waiting.clear()
+    if waiting:
+        out.write(between + separator.join(waiting))
+        between = separator
+    out.write(b"]}\n" if not lines else between)
+    return seen

@@ -49,6 +49,8 @@ def fill_from_host(given: Configuration, host_file: Path | None) -> tuple[list[C
     fields: dict[str, Any] = {}
     if wants_versions:
         fields |= versions_of(given, host)
+        if given.linear is not None:
+            fields |= linear_packages(given, host)
     grounds = dict.fromkeys(fields, where)
     sms = list(host.sms()) if wants_gpu else []
     if sms:
@@ -77,3 +79,19 @@ def versions_of(given: Configuration, host: Host) -> dict[str, Any]:
         if present is not None:
             found["slot_mapping_helpers"] = present
     return found
+
+
+def linear_packages(given: Configuration, host: Host) -> dict[str, Any]:
+    """Return which optional packages of linear kernels a host with vLLM has, for the fields that are not given.
+
+    A missing b12x decides nothing, since FlashInfer has a module of that name since 0.7.2.
+    """
+    if host.version("vllm") is None:
+        return {}
+    found = {
+        "has_humming": host.version("humming-kernels") is not None,
+        "has_fbgemm": any(host.version(name) is not None for name in ("fbgemm-gpu-genai", "fbgemm-gpu")),
+    }
+    if host.version("b12x") is not None:
+        found["has_b12x"] = True
+    return {field: value for field, value in found.items() if getattr(given, field) is None}

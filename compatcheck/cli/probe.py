@@ -52,7 +52,7 @@ def probe(
     problems = diagnose(host)
     try:
         tables = _tables(loaded, host, sms, engine_version, flashinfer_version, head_size)
-        linear = _linear(loaded, tables)
+        linear = _linear(loaded, tables, None if engine_version else host)
     except ConfigurationError as error:
         for field, text in error.problems:
             click.echo(f"compatcheck probe: --{field.replace('_', '-')}: {text}", err=True)
@@ -121,13 +121,18 @@ def _tables(
     return [support(loaded, c, mla=mla) for c in _distinct(loaded, configurations) for mla in (False, True)]
 
 
-def _linear(loaded: LoadedMatrix, tables: list[SupportTable]) -> list[tuple[LinearPick, ...]]:
-    """Return the kernels of NVFP4 linear layers for each GPU and the versions that the tables are about."""
+def _linear(loaded: LoadedMatrix, tables: list[SupportTable], host: Host | None) -> list[tuple[LinearPick, ...]]:
+    """Return the kernels of NVFP4 linear layers for each GPU and the versions that the tables are about.
+
+    A host's optional packages decide too, where its own versions are asked about.
+    """
+    from compatcheck.cli.host_facts import linear_packages
     from compatcheck.probe.linear import linear_picks
     from compatcheck.resolve.configuration import Configuration
 
     about = dict.fromkeys((table.sm, table.engine_version, table.flashinfer_version) for table in tables)
-    asked = (Configuration(sm=sm, engine_version=v, flashinfer_version=fi) for sm, v, fi in about)
+    has = linear_packages(Configuration(), host) if host is not None else {}
+    asked = (Configuration(sm=sm, engine_version=v, flashinfer_version=fi, **has) for sm, v, fi in about)
     return [picks for picks in (linear_picks(loaded, one) for one in asked) if picks]
 
 

@@ -13,6 +13,7 @@ from compatcheck.resolve.findings import NOT_ASKED
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from compatcheck.matrix.linear_model import Linear
     from compatcheck.matrix.model import Backend, BackendChange, Engine, JointRule, Matrix, Source
 
 BUILT_IN = {
@@ -55,9 +56,40 @@ BUILT_IN = {
 }
 """Findings that the resolver makes itself: title, when it bites, why, fix."""
 
+BUILT_IN_LINEAR = {
+    "no-linear-kernel": (
+        "No kernel is left for the NVFP4 linear layer, or the one asked for is refused",
+        "selection",
+        "Every kernel of the order, or the one asked for, is refused by a gate of its own, whose words follow.",
+        "Drop what was asked for: `compatcheck check --linear` with the same facts names what is picked without it.",
+    ),
+    "linear-backend-not-in-release": (
+        "The release's command line does not know this value of --linear-backend",
+        "config",
+        "The option and its values came release by release; its parser refuses every other value.",
+        "Use a release that has the value, or another way to choose the kernel.",
+    ),
+    "linear-backend-not-for-layer": (
+        "--linear-backend names no kernel for this layer, and the release picks as if it were not given",
+        "selection",
+        "The value is meant for layers of another quantisation or scheme; the release warns and walks its order.",
+        "Leave it out, or name a value that has a kernel for the layer.",
+    ),
+    "linear-backend-overridden": (
+        "VLLM_BATCH_INVARIANT overrides --linear-backend",
+        "selection",
+        "Batch invariance is decided before the option is looked at.",
+        "Leave one of them out.",
+    ),
+}
+"""The same, about linear layers."""
+
+NOTES = frozenset({"linear-backend-not-for-layer", "linear-backend-overridden", NOT_ASKED})
+"""Codes of findings that the resolver makes itself and that refuse nothing."""
+
 
 class Entry(msgspec.Struct, kw_only=True):
-    """One code. `kind` is rule, advisory, selector, combination, library or built-in."""
+    """One code. `kind` is rule, advisory, selector, combination, gate, library or built-in."""
 
     code: str
     title: str
@@ -79,9 +111,9 @@ class Entry(msgspec.Struct, kw_only=True):
     history: list[str] = []
     recheck: str | None = None
     confirmed: str = "reading"
-    of: str = "attention"
-    """What it speaks of: attention, or a quantised linear layer."""
     conditions: list[Any] = []
+    linear: bool = False
+    """Whether it speaks of linear layers."""
 
 
 AXIS_NAMES = {
@@ -96,15 +128,17 @@ def catalog(matrix: Matrix, engine_name: str = "vllm") -> dict[str, Entry]:
     """Return every code, sorted."""
     found: dict[str, Entry] = {}
     engine = matrix.engines[engine_name]
-    for entry in (*_built_in(), *_selector(engine), *_rules(matrix)):
+    for entry in (*_built_in(engine), *_selector(engine), *_rules(matrix)):
         found[entry.code] = entry
     _joint_rules(engine, found)
+    _gates(engine, found)
     _refusals(matrix, found)
     return dict(sorted(found.items()))
 
 
-def _built_in() -> Iterator[Entry]:
-    for code, (title, bites, why, fix) in BUILT_IN.items():
+def _built_in(engine: Engine) -> Iterator[Entry]:
+    linear = BUILT_IN_LINEAR if engine.linear is not None else {}
+    for code, (title, bites, why, fix) in {**BUILT_IN, **linear}.items():
         refuser = "package" if bites == "init" else "engine"
         yield Entry(
             code=code,
@@ -112,10 +146,23 @@ def _built_in() -> Iterator[Entry]:
             kind="built-in",
             refuser=refuser,
             bites=bites,
-            effect="note" if code == NOT_ASKED else "unsupported",
+            effect="note" if code in NOTES else "unsupported",
+            words=_linear_words(engine.linear, code) if engine.linear is not None else [],
             why=why,
             fix=fix,
+            sources=engine.linear.sources if engine.linear is not None and code in linear else [],
+            linear=code in linear,
         )
+
+
+def _linear_words(linear: Linear, code: str) -> list[str]:
+    """Return what the engine prints; a line that is only the gate's words says nothing more."""
+    by_code = {
+        "no-linear-kernel": [*linear.none_words, *linear.forced_words, *linear.scheme_words, *linear.unmatched_words],
+        "linear-backend-not-for-layer": linear.ignored_words,
+        "linear-backend-overridden": linear.overridden_words,
+    }
+    return [line.words for line in by_code.get(code, []) if line.words != "{reason}"]
 
 
 def _selector(engine: Engine) -> Iterator[Entry]:
@@ -160,8 +207,8 @@ def _rules(matrix: Matrix) -> Iterator[Entry]:
             history=rule.history,
             recheck=rule.recheck,
             confirmed=rule.confirmed,
-            of=rule.kind,
             conditions=[rule.when],
+            linear=rule.kind == "linear",
         )
 
 
@@ -238,6 +285,35 @@ def _version(ref: str) -> Version | None:
         return None
 
 
+def _gates(engine: Engine, found: dict[str, Entry]) -> None:
+    """Add the gates of linear kernels; one code may stand on several kernels."""
+    kernels = engine.linear.kernels if engine.linear is not None else {}
+    for name, kernel in kernels.items():
+        for gate in kernel.gates:
+            entry = found.get(gate.code)
+            if entry is None:
+                entry = found[gate.code] = Entry(
+                    code=gate.code,
+                    title=f"A linear kernel is passed over: {gate.words}",
+                    kind="gate",
+                    refuser="engine",
+                    bites="selection",
+                    effect="unsupported",
+                    why=gate.why or "The engine asks each kernel of its order whether it can run; this one says no.",
+                    fix=gate.fix or "Nothing to do unless the kernel was asked for: the next of the order is taken.",
+                    linear=True,
+                )
+            since = f" >={gate.since}" if gate.since else ""
+            until = f" <{gate.until}" if gate.until else ""
+            _add(entry.words, gate.words)
+            _add(entry.when, f"{engine.title}{since}{until}: {describe_condition(gate.when)}")
+            _add(entry.conditions, gate.when)
+            for one in [name, *(n for n, k in kernels.items() if k.extends == name)]:
+                _add(entry.kernels, one)
+            for source in gate.sources or kernel.sources:
+                _add(entry.sources, source)
+
+
 def _refusals(matrix: Matrix, found: dict[str, Entry]) -> None:
     for name, kernel in matrix.kernels.items():
         for refusal in kernel.refusals:
@@ -254,7 +330,7 @@ def _refusals(matrix: Matrix, found: dict[str, Entry]) -> None:
                     why=refusal.why,
                     fix=refusal.fix or "Choose another backend or KV-cache dtype.",
                     exception=refusal.exception,
-                    of="linear" if kernel.phase == "gemm" else "attention",
+                    linear=kernel.phase == "gemm",
                 )
             _add(entry.kernels, name)
             _add(entry.words, f"/{refusal.match}/")

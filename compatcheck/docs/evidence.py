@@ -55,6 +55,13 @@ class Proof(msgspec.Struct, kw_only=True):
         """Return what this run says of a kernel, as a line, or nothing."""
         return self._line(cell for cell in self.evidence.cells if _kernel(cell.id, kernel))
 
+    def outcomes(self, kernel: str) -> list[str]:
+        """Return what the GPU did with a kernel and how that stands to the matrix, as a line, or nothing."""
+        counts = Counter((cell.outcome, cell.judgement) for cell in self.evidence.cells if _kernel(cell.id, kernel))
+        if not counts:
+            return []
+        return [f"{self.where}: " + ", ".join(f"{n} {did} ({stands})" for (did, stands), n in sorted(counts.items()))]
+
     def of_code(self, code: str) -> list[str]:
         """Return what this run says of a refusal or an advisory, as a line, or nothing."""
         return self._line(cell for cell in self.evidence.cells if cell.code == code)

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from compatcheck.docs import markdown
+from compatcheck.docs import markdown, region_linear
 from compatcheck.docs.axes import KINDS, SHAPES
 from compatcheck.docs.environment import DocsError
 from compatcheck.docs.states import MARKS, Said, best
@@ -92,6 +92,16 @@ def kv_dtypes(site: Site, sm: str = "", release: str = "") -> str:
     return f"{site.engine.title} {at}:\n\n{markdown.table(['KV-cache dtype', *sms], rows)}"
 
 
+def linear(site: Site, sm: str = "", layer: str = "", release: str = "", flashinfer: str = "") -> str:
+    """NVFP4 linear layers: the kernel that is picked on each SM, for both schemes or one."""
+    return region_linear.picked(site, _sms(site, sm), *_versions(site, release, flashinfer), layer)
+
+
+def linear_kernels(site: Site, sm: str = "", layer: str = "", release: str = "", flashinfer: str = "") -> str:
+    """NVFP4 linear kernels by SM, each asked for, for one scheme (default w4a4)."""
+    return region_linear.kernels(site, _sms(site, sm), *_versions(site, release, flashinfer), layer)
+
+
 def rule(site: Site, code: str = "") -> str:
     """One rule: what, why, fix."""
     known = site.catalog
@@ -110,6 +120,11 @@ def releases(site: Site) -> str:
     pins = site.engine.releases
     rows = [[v, pins[v].flashinfer, pins[v].torch, pins[v].cuda or "-"] for v in reversed(site.grid.releases)]
     return markdown.table([site.engine.title, "FlashInfer", "PyTorch", "CUDA"], rows)
+
+
+def _versions(site: Site, release: str, flashinfer: str) -> tuple[str, str | None]:
+    at = _one_of("release", release or site.grid.newest, site.grid.releases)
+    return at, _one_of("flashinfer", flashinfer, site.grid.flashinfer) if flashinfer else None
 
 
 def _sms(site: Site, text: str) -> list[str]:
@@ -151,6 +166,8 @@ REGIONS: dict[str, Callable[..., str]] = {
     "backends": backends,
     "cell": cell,
     "kv-dtypes": kv_dtypes,
+    "linear": linear,
+    "linear-kernels": linear_kernels,
     "releases": releases,
     "rule": rule,
 }

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from compatcheck.resolve.resolver import Resolver
-from compatcheck.resolve.rules import RuleGroup, RuleProgram, group_rules
+from compatcheck.resolve.rules import Clusters, RuleProgram, cluster_rules
 
 INNER = ("shape", "sink", "fi")
 
@@ -66,10 +66,10 @@ class Narrowed(Resolver):
     def __init__(self, resolver: Resolver, rules: list[RuleProgram]) -> None:
         self.__dict__.update(resolver.__dict__)
         early = [program for program in rules if program.rule.bites == "config"]
-        self._groups = (group_rules(rules), group_rules(early))
+        self._narrow_rules = (cluster_rules(rules), cluster_rules(early))
 
-    def rules(self, name: str, release: str) -> tuple[list[RuleGroup], list[RuleGroup]]:
-        return self._groups
+    def rules(self, name: str, release: str) -> tuple[Clusters, Clusters]:
+        return self._narrow_rules
 
 
 class Refusals(msgspec.Struct, kw_only=True):

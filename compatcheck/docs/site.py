@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from compatcheck.docs.catalog import Entry, catalog
 from compatcheck.docs.evidence import Proof, read_all
 from compatcheck.docs.grid import Grid
+from compatcheck.docs.linear_grid import LinearGrid
 from compatcheck.docs.states import States
 from compatcheck.resolve.kernel import KERNEL_DTYPES
 
@@ -35,6 +36,12 @@ class Site:
     def catalog(self) -> dict[str, Entry]:
         """Every code that a finding can carry."""
         return catalog(self.matrix, self.engine_name)
+
+    @cached_property
+    def linear(self) -> LinearGrid | None:
+        """The answers about linear layers, where the matrix has any."""
+        linear = self.engine.linear
+        return None if linear is None else LinearGrid(self.loaded, linear, self.engine_name)
 
     @cached_property
     def evidence(self) -> list[Proof]:

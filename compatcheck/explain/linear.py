@@ -5,6 +5,7 @@ from __future__ import annotations
 from compatcheck.explain.entry import Entry
 from compatcheck.matrix.linear_model import Linear, LinearKernel, LinearWords
 from compatcheck.matrix.load import LoadedMatrix
+from compatcheck.matrix.versions import parse
 from compatcheck.resolve.describe import describe_condition
 from compatcheck.resolve.findings import sources
 
@@ -76,8 +77,31 @@ def _gates(linear: Linear, line: str | None) -> list[Entry]:
 
 def _options(title: str, linear: Linear, line: str | None) -> list[Entry]:
     values = ", ".join(f"{name} (since {option.since})" for name, option in linear.options.items() if option.kernels)
-    words = [entry.words for entry in (*linear.unmatched_words, *linear.scheme_words)]
+    words = [entry.words for entry in (*linear.unmatched_words, *linear.ignored_words)]
+    first = min((option.since or "0" for option in linear.options.values()), key=parse, default="0")
     return [
+        Entry(
+            id="linear-backend-not-in-release",
+            kind="selector rule",
+            title=f"The {title} release does not know the value of --linear-backend",
+            words=("argument --linear-backend: invalid choice: '{linear_backend}'",),
+            facts=(("refused by", "engine"), ("bites", "config"), ("values for NVFP4 layers", values)),
+            why=f"The option came with {first}, and later releases added values.",
+            fix="Use a release that has the value, or another way to choose the kernel.",
+            sources=sources(linear.sources),
+            line=line,
+        ),
+        Entry(
+            id="linear-backend-overridden",
+            kind="selector rule",
+            title="Batch invariance overrides --linear-backend",
+            words=tuple(entry.words for entry in linear.overridden_words),
+            facts=(("refused by", "engine"), ("bites", "selection"), ("effect", "note")),
+            why="Batch invariance is decided before the option is looked at.",
+            fix="Leave one of them out.",
+            sources=sources(linear.sources),
+            line=line,
+        ),
         Entry(
             id="linear-backend-not-for-layer",
             kind="selector rule",
@@ -88,12 +112,13 @@ def _options(title: str, linear: Linear, line: str | None) -> list[Entry]:
             fix="Leave --linear-backend out, or name a value that has a kernel for the layer.",
             sources=sources(linear.sources),
             line=line,
-        )
+        ),
     ]
 
 
 def _nothing_left(title: str, linear: Linear, line: str | None) -> Entry:
     lines: list[LinearWords] = [*linear.none_words, *(w for w in linear.forced_words if not w.words.startswith("{"))]
+    lines += [*linear.scheme_words, *linear.disabled_words]
     return Entry(
         id="no-linear-kernel",
         kind="selector rule",

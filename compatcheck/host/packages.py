@@ -26,6 +26,7 @@ from compatcheck.matrix.versions import parse
 
 NAMES = (
     "apache-tvm-ffi",
+    "b12x",
     "cuda-python",
     "deep-gemm",
     "fbgemm-gpu",

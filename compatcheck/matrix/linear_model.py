@@ -92,4 +92,8 @@ class Linear(Strict, frozen=True, kw_only=True):
     """A kernel is named in VLLM_DISABLED_KERNELS; releases without a line do not read it for these layers."""
     unmatched_words: list[LinearWords]
     """--linear-backend names no kernel of the order, and the release refuses; others pick as if it were not given."""
+    ignored_words: list[LinearWords] = []
+    """The warning of a release that picks as if --linear-backend were not given; no exception."""
+    overridden_words: list[LinearWords] = []
+    """The warning where batch invariance overrides --linear-backend; no exception."""
     sources: list[Source] = []

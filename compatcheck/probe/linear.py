@@ -36,6 +36,9 @@ def linear_picks(loaded: LoadedMatrix, base: Configuration) -> tuple[LinearPick,
             cuda_version=base.cuda_version,
             sm=base.sm,
             linear=scheme,
+            has_humming=base.has_humming,
+            has_fbgemm=base.has_fbgemm,
+            has_b12x=base.has_b12x,
         )
         normal = normalise(loaded.matrix, asked)
         verdict: Verdict = loaded.resolver.judge(normal)

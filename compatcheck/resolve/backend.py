@@ -16,9 +16,11 @@ from compatcheck.matrix.model import (
     SelectorCheck,
 )
 from compatcheck.matrix.versions import parse
+from compatcheck.resolve.clusters import Answer, Cluster, cluster, in_order
 from compatcheck.resolve.conditions import AllOf, AnyOf, Compiler, Constant, Not, Predicate
-from compatcheck.resolve.configuration import FIELDS
-from compatcheck.resolve.words import fill, placeholders
+from compatcheck.resolve.pages import Pages
+from compatcheck.resolve.verdict import Finding
+from compatcheck.resolve.words import asked_fields, fill, placeholders
 
 L = TypeVar("L", bound=Limited)
 
@@ -85,9 +87,9 @@ class Check:
         self._key = attrgetter(*self.fields) if self.fields else (lambda facts: None)
         self._cache: dict[Any, bool | None] = {}
         self.asks = placeholders(words)
-        told = sorted({*self.fields, *(name.partition(".")[0] for name in self.asks if name in FIELDS or "." in name)})
-        self.key = attrgetter(*told) if told else (lambda facts: None)
-        """The values that a refusal's text can depend on."""
+        self.told = refuses.fields | asked_fields(self.asks)
+        """The fields that the answer and a refusal's text can depend on."""
+        self.key = attrgetter(*sorted(self.told)) if self.told else (lambda facts: None)
 
     def refuses(self, facts: Any) -> bool | None:
         """Return True, False or None (a fact is missing)."""
@@ -196,6 +198,25 @@ class FirstOf:
         return self._own.missing(facts).union(*(p.missing(facts) for p in self._earlier))
 
 
+class Judgement:
+    """What the selector says of one backend. The same facts give the same object."""
+
+    __slots__ = ("backend", "checks", "findings", "missing", "words")
+
+    def __init__(self, backend: str, checks: list[Check], words: tuple[str, ...], missing: frozenset[str]) -> None:
+        self.backend = backend
+        self.checks = checks
+        self.words = words
+        self.missing = missing
+        self.findings: list[Finding] | None = None
+        """What `FindingFactory.from_judgement` made of it, once it was asked."""
+
+    @property
+    def accepted(self) -> bool | None:
+        """True, False, or None where a fact is missing."""
+        return False if self.words else (None if self.missing else True)
+
+
 class BackendProgram:
     """A backend's checks at one release, ready to be asked."""
 
@@ -214,42 +235,41 @@ class BackendProgram:
         self._compiler = compiler
         self._members = [merge(backends, member, release, defaults) for member in self.backend.members]
         self.checks: list[Check] = []
-        self._pages = self._page_sizes()
+        self.pages = Pages(self.facts["block_sizes"], compiler)
         self.unasked: Predicate = compiler.flag(self.facts["unasked"] or False)
         for check in selector:
             if in_release(check.since or "0", check.until, release):
                 self.checks += self._build(check)
+        self._clusters: list[Cluster[Check]] | None = None
+        self._judgements: dict[tuple[Answer[Check], ...], Judgement] = {}
 
-    def judge(self, facts: Any) -> tuple[list[Check], frozenset[str]]:
-        """Return the checks that refuse, in order, and the missing facts of those that cannot tell."""
+    def judge(self, facts: Any) -> Judgement:
+        """Return what the selector says: the checks that refuse, in its order and words, and the missing facts."""
+        clusters = self._clusters
+        if clusters is None:
+            clusters = self._clusters = cluster(self.checks, Check.refuses)
+        answers = tuple([cluster.answer(facts) for cluster in clusters])
+        judgement = self._judgements.get(answers)
+        if judgement is None:
+            if len(self._judgements) > _CACHE_LIMIT:
+                self._judgements.clear()
+            judgement = self._judgements[answers] = self._judge(answers, facts)
+        return judgement
+
+    def _judge(self, answers: tuple[Answer[Check], ...], facts: Any) -> Judgement:
+        unimportable = self.facts["unimportable"]
+        if unimportable:
+            return Judgement(self.name, [], (unimportable,), frozenset())
         refusing: list[Check] = []
         missing: frozenset[str] = frozenset()
-        for check in self.checks:
-            answer = check.refuses(facts)
-            if answer:
+        for _, check, refuses in in_order(answers):
+            if refuses:
                 refusing.append(check)
-            elif answer is None:
+            else:
                 missing |= check.missing(facts)
-        return refusing, missing
-
-    def page_size(self, facts: Any) -> int | None:
-        """Return the page, in tokens, that the kernels get: blocks are split into the largest that divides them.
-
-        Source: vllm/v1/worker/utils.py:select_common_block_size.
-        """
-        block: int | None = facts.block_size
-        fitting = [size for size, when in self._pages if block and block % size == 0 and when.test(facts)]
-        return block if block is None or block in fitting else max(fitting, default=block)
+        return Judgement(self.name, refusing, tuple([check.say(facts) for check in refusing]), missing)
 
     # ------------------------------------------------------------------------------------- compile
-
-    def _page_sizes(self) -> list[tuple[int, Predicate]]:
-        return [
-            (size, self._compiler.condition(grant.when))
-            for grant in self.facts["block_sizes"] or []
-            for size in (grant.values if isinstance(grant.values, list) else [grant.values])
-            if isinstance(size, int)
-        ]
 
     def _build(self, check: SelectorCheck) -> list[Check]:
         name = check.check

@@ -6,12 +6,14 @@ from typing import Any, TypeVar
 
 from compatcheck.matrix.model import Backend, Engine, FactCase, Matrix, PriorityList, SelectorCheck
 from compatcheck.matrix.versions import parse
-from compatcheck.resolve.backend import BackendProgram, Check, in_release, of_release
+from compatcheck.resolve.backend import BackendProgram, Judgement, in_release, of_release
 from compatcheck.resolve.conditions import UNKNOWN, Compiler
 from compatcheck.resolve.configuration import FIELDS
 from compatcheck.resolve.derived import DecisionList
 
 T = TypeVar("T", bound=Any)
+
+_CACHE_LIMIT = 65536
 
 
 def latest(entries: list[T], release: str) -> T | None:
@@ -21,42 +23,21 @@ def latest(entries: list[T], release: str) -> T | None:
     return max(fitting, key=lambda entry: parse(entry.since)) if fitting else None
 
 
-class Judgement:
-    """What the selector says of one backend."""
-
-    __slots__ = ("backend", "checks", "missing", "words")
-
-    def __init__(self, backend: str, checks: list[Check], words: tuple[str, ...], missing: frozenset[str]) -> None:
-        self.backend = backend
-        self.checks = checks
-        self.words = words
-        self.missing = missing
-
-    @property
-    def accepted(self) -> bool | None:
-        """True, False, or None where a fact is missing."""
-        return False if self.words else (None if self.missing else True)
-
-
 class Selection:
-    """What the engine picks where none is forced."""
+    """What the engine picks where none is forced. The same answers of its backends give the same object."""
 
-    __slots__ = ("judgements", "missing", "selected")
+    __slots__ = ("accepts", "candidates", "judgements", "missing", "rejected", "selected")
 
     def __init__(self, judgements: list[Judgement], selected: str | None, missing: frozenset[str]) -> None:
         self.judgements = judgements
         self.selected = selected
-        self.missing = missing
-
-    @property
-    def candidates(self) -> tuple[str, ...]:
+        self.missing = missing if selected is None else frozenset[str]()
+        """The missing facts that leave the pick open."""
+        self.accepts = True if selected else (None if self.missing else False)
+        self.candidates = tuple([j.backend for j in judgements if j.accepted])
         """Backends that the selector accepts, in its order."""
-        return tuple(j.backend for j in self.judgements if j.accepted)
-
-    @property
-    def rejected(self) -> dict[str, tuple[str, ...]]:
+        self.rejected = {j.backend: j.words for j in judgements if j.words}
         """Backends that it refuses, with its words."""
-        return {j.backend: j.words for j in self.judgements if j.words}
 
 
 class EngineProgram:
@@ -73,10 +54,12 @@ class EngineProgram:
             self.derived[name] = DecisionList(cases, self.compiler)
         accepted = latest(engine.kv_cache_dtypes, release)
         self.kv_cache_dtypes: list[str] = accepted.values if accepted else []
+        self.accepted_kv_cache_dtypes = frozenset(self.kv_cache_dtypes)
         self.mla_model_types = frozenset(
             t for entry in engine.mla_model_types if in_release(entry.since, entry.until, release) for t in entry.types
         )
         self.backends = self._present(engine.backends)
+        self.present = frozenset(self.backends)
         self.prefill_backends = self._present(engine.mla_prefill_backends)
         self._programs: dict[str, BackendProgram] = {}
         self._prefill_programs: dict[str, BackendProgram] = {}
@@ -84,6 +67,7 @@ class EngineProgram:
         self._prefill_order = self._orders(engine.mla_prefill_priorities, self.prefill_backends)
         cases = [FactCase(value=case.route, when=case.when) for case in engine.routing]
         self._routing = DecisionList(cases, self.compiler)
+        self._selections: dict[tuple[tuple[Judgement, ...], frozenset[str]], Selection] = {}
 
     def _present(self, backends: dict[str, Backend]) -> list[str]:
         return [name for name, b in backends.items() if in_release(b.since, b.until, self.release)]
@@ -122,19 +106,11 @@ class EngineProgram:
 
     def judge(self, name: str, facts: Any) -> Judgement:
         """Return what the selector says of a backend, in its order and words."""
-        return self._judge(self.program(name), facts)
-
-    @staticmethod
-    def _judge(program: BackendProgram, facts: Any) -> Judgement:
-        unimportable = program.facts["unimportable"]
-        if unimportable:
-            return Judgement(program.name, [], (unimportable,), frozenset())
-        checks, missing = program.judge(facts)
-        return Judgement(program.name, checks, tuple([check.say(facts) for check in checks]), missing)
+        return self.program(name).judge(facts)
 
     def judge_prefill(self, name: str, facts: Any) -> Judgement:
         """Return what the MLA prefill selector says of a backend."""
-        return self._judge(self.prefill_program(name), facts)
+        return self.prefill_program(name).judge(facts)
 
     def order(self, facts: Any) -> tuple[list[str] | None, frozenset[str]]:
         """Return the order in which backends are tried, or None and the missing facts that decide it."""
@@ -157,17 +133,21 @@ class EngineProgram:
     def select(self, facts: Any) -> Selection:
         """Return what the engine picks: every candidate, every refusal, and what is missing to be sure."""
         order, missing = self.order(facts)
-        return self._walk(order, missing, [self.program(n) for n in order or []], facts)
+        return self._walk([self.program(name) for name in order or []], missing, facts)
 
     def select_prefill(self, facts: Any) -> Selection:
         """Return what the engine picks for MLA prefill."""
         order, missing = self.prefill_order(facts)
-        return self._walk(order, missing, [self.prefill_program(n) for n in order or []], facts)
+        return self._walk([self.prefill_program(name) for name in order or []], missing, facts)
 
-    def _walk(
-        self, order: list[str] | None, missing: frozenset[str], programs: list[BackendProgram], facts: Any
-    ) -> Selection:
-        judgements = [self._judge(program, facts) for program in programs]
+    def _walk(self, programs: list[BackendProgram], missing: frozenset[str], facts: Any) -> Selection:
+        judgements = tuple([program.judge(facts) for program in programs])
+        key = (judgements, missing)
+        known = self._selections.get(key)
+        if known is not None:
+            return known
+        if len(self._selections) > _CACHE_LIMIT:
+            self._selections.clear()
         selected = None
         for judgement in judgements:
             if judgement.accepted is None:
@@ -176,7 +156,8 @@ class EngineProgram:
             if judgement.accepted:
                 selected = judgement.backend
                 break
-        return Selection(judgements, selected, missing)
+        selection = self._selections[key] = Selection(list(judgements), selected, missing)
+        return selection
 
     def route(self, facts: Any) -> tuple[str | None, frozenset[str]]:
         """Return the id of the route that a configuration (with its backend filled in) takes."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from compatcheck.matrix.model import Backend, Kernel, Refusal, Rule, Source
-from compatcheck.resolve.backend import FLAG_OF_FIELD, BackendProgram, Check
+from compatcheck.resolve.backend import FLAG_OF_FIELD, BackendProgram, Check, Judgement
 from compatcheck.resolve.describe import describe_flag, describe_grants
-from compatcheck.resolve.engine import EngineProgram, Judgement, Selection
+from compatcheck.resolve.engine import EngineProgram, Selection
 from compatcheck.resolve.verdict import Finding, FindingSource
 from compatcheck.resolve.words import fill
 
@@ -38,12 +38,16 @@ class FindingFactory:
 
     def from_judgement(self, engine: EngineProgram, judgement: Judgement, facts: Any) -> list[Finding]:
         """Return a finding for each refusal of one backend."""
-        if judgement.words and not judgement.checks:
-            return [self._unimportable(engine, judgement, facts)]
-        return [
-            self._from_check(engine, judgement.backend, check, words, facts)
-            for check, words in zip(judgement.checks, judgement.words, strict=True)
-        ]
+        if judgement.findings is None:
+            judgement.findings = (
+                [self._unimportable(engine, judgement, facts)]
+                if judgement.words and not judgement.checks
+                else [
+                    self._from_check(engine, judgement.backend, check, words, facts)
+                    for check, words in zip(judgement.checks, judgement.words, strict=True)
+                ]
+            )
+        return judgement.findings
 
     def _from_check(self, engine: EngineProgram, backend: str, check: Check, words: str, facts: Any) -> Finding:
         key = (check, check.key(facts))

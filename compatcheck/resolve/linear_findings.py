@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from compatcheck.matrix.linear_model import LinearWords
 from compatcheck.matrix.versions import parse
 from compatcheck.resolve.findings import sources
 from compatcheck.resolve.linear import LinearProgram, LinearSelection
 from compatcheck.resolve.verdict import Finding
+from compatcheck.resolve.words import fill
 
 
 def from_selection(
@@ -17,7 +19,12 @@ def from_selection(
     found: list[Finding] = []
     if selection.unmatched:
         found.append(_option_ignored(program, title, facts, line))
-    if facts.linear_backend is not None and selection.forced and facts.use_batch_invariant:
+    invariant = selection.forced and facts.use_batch_invariant
+    if (
+        invariant
+        and facts.linear_backend is not None
+        and selection.selected not in program.options[facts.linear_backend]
+    ):
         found.append(_option_overridden(program, title, facts, line))
     if selection.error is not None:
         found.append(_nothing_picked(program, title, selection, facts, line))
@@ -62,6 +69,7 @@ def _option_ignored(program: LinearProgram, title: str, facts: Any, line: str | 
         effect="note",
         message=f"--linear-backend {facts.linear_backend} names no kernel for {facts.linear} layers; "
         f"{title} {program.release} warns and picks as if it were not given.",
+        words=_warning(program, program.linear.ignored_words, facts),
         actual=f"linear_backend={facts.linear_backend}",
         fix="Leave it out, or name one of: " + ", ".join(name for name, kernels in program.options.items() if kernels),
         sources=sources(program.linear.sources),
@@ -77,11 +85,18 @@ def _option_overridden(program: LinearProgram, title: str, facts: Any, line: str
         bites="selection",
         effect="note",
         message=f"VLLM_BATCH_INVARIANT overrides --linear-backend {facts.linear_backend} in {title} {program.release}.",
+        words=_warning(program, program.linear.overridden_words, facts),
         actual=f"linear_backend={facts.linear_backend}",
         fix="Leave one of them out.",
         sources=sources(program.linear.sources),
         line=line,
     )
+
+
+def _warning(program: LinearProgram, lines: list[LinearWords], facts: Any) -> str | None:
+    """Return what the release logs, where the matrix has its words."""
+    said = program.words(lines)
+    return fill(said.words, facts) if said is not None else None
 
 
 def option_not_in_release(program: LinearProgram, title: str, facts: Any, line: str | None) -> Finding:

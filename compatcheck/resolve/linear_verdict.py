@@ -6,14 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from compatcheck.matrix.linear_model import Linear
 from compatcheck.resolve import linear_findings as made
+from compatcheck.resolve.clusters import in_order
+from compatcheck.resolve.configuration import FIELDS
 from compatcheck.resolve.kernel import KernelCell
 from compatcheck.resolve.linear import LinearProgram, LinearSelection
 from compatcheck.resolve.normalise import ConfigurationError, Normalised
-from compatcheck.resolve.rules import RuleGroup, compile_rules, group_rules
+from compatcheck.resolve.parts import EFFECT_ORDER, verdict_name
+from compatcheck.resolve.rules import Clusters, cluster_rules, compile_rules
 from compatcheck.resolve.verdict import BITES_ORDER, Finding, LinearAnswer, Verdict
 
 if TYPE_CHECKING:
     from compatcheck.resolve.resolver import Resolver
+
+_FIELDS = frozenset(FIELDS)
 
 
 class LinearJudge:
@@ -22,7 +27,7 @@ class LinearJudge:
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
         self._programs: dict[tuple[str, str], LinearProgram] = {}
-        self._rules: dict[tuple[str, str], tuple[list[RuleGroup], list[RuleGroup]]] = {}
+        self._rules: dict[tuple[str, str], tuple[Clusters, Clusters]] = {}
 
     def program(self, name: str, release: str) -> LinearProgram:
         """Return the selector of an engine release. Raises `ConfigurationError` where the matrix has none."""
@@ -38,8 +43,6 @@ class LinearJudge:
 
     def judge(self, normal: Normalised) -> Verdict:
         """Return the verdict for facts that are already normalised."""
-        from compatcheck.resolve.resolver import EFFECT_ORDER, verdict_name
-
         facts = normal.facts
         program = self.program(str(facts.engine), normal.release)
         line = self._resolver.loaded.line(("engines", str(facts.engine), "linear"))
@@ -97,7 +100,7 @@ class LinearJudge:
         library = linear.kernels[selected].kernel
         return {selected, library} if library else {selected}
 
-    def _groups(self, name: str, release: str) -> tuple[list[RuleGroup], list[RuleGroup]]:
+    def _groups(self, name: str, release: str) -> tuple[Clusters, Clusters]:
         key = (name, release)
         groups = self._rules.get(key)
         if groups is None:
@@ -105,7 +108,7 @@ class LinearJudge:
                 self._resolver.matrix, self._resolver.engine(name, release).compiler, kind="linear"
             )
             early = [program for program in programs if program.rule.bites == "config"]
-            groups = self._rules[key] = (group_rules(programs), group_rules(early))
+            groups = self._rules[key] = (cluster_rules(programs), cluster_rules(early))
         return groups
 
     def _apply_rules(
@@ -116,15 +119,14 @@ class LinearJudge:
         findings: list[Finding] = []
         missing: frozenset[str] = frozenset()
         everything, early = self._groups(str(facts.engine), normal.release)
-        for group in everything if reached else early:
-            for program, holds in group.answers(facts):
-                rule = program.rule
-                if rule.kernels and not used.intersection(rule.kernels):
-                    continue
-                if holds:
-                    findings.append(self._resolver.make.from_rule(program.code, rule, facts))
-                elif rule.effect == "unsupported":
-                    missing |= program.missing(facts)
+        for _, program, holds in in_order(cluster.answer(facts) for cluster in (everything if reached else early)):
+            rule = program.rule
+            if rule.kernels and not used.intersection(rule.kernels):
+                continue
+            if holds:
+                findings.append(self._resolver.make.from_rule(program.code, rule, facts))
+            elif rule.effect != "note":
+                missing |= program.missing(facts)
         return findings, missing
 
     def _ask_library(self, answer: LinearAnswer, facts: Any) -> tuple[list[Finding], str | None, frozenset[str]]:
@@ -155,7 +157,8 @@ class LinearJudge:
         if supported is False:
             said = ", ".join(f"{axis}={getattr(cell, axis)}" for axis, ok in axes.items() if ok is False)
             return [], f"the matrix does not state that {id_} runs with {said}", frozenset()
-        return [], None, frozenset() if present else frozenset({"flashinfer_version"})
+        missing = program.missing(cell) & _FIELDS if supported is None else frozenset()
+        return [], None, missing if present else missing | {"flashinfer_version"}
 
 
 def _answer(linear: Linear, selected: str, facts: Any) -> LinearAnswer:

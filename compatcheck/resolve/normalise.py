@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -24,7 +23,7 @@ from compatcheck.resolve.verdict import Assumption
 ATTN_TYPES = ("decoder", "encoder", "encoder_only", "encoder_decoder")
 DTYPES = ("bfloat16", "float16", "float32")
 KV_SPELLINGS = {"bf16": "bfloat16", "fp16": "float16", "half": "float16", "fp8_e4m3fn": "fp8_e4m3"}
-_LEAST = dict.fromkeys(
+LEAST = dict.fromkeys(
     (
         "head_size",
         "block_size",
@@ -156,7 +155,7 @@ def _spell(matrix: Matrix, values: dict[str, Any], problems: list[tuple[str, str
         del values["sliding_window"]
     problems += [
         (field, f"must be {'positive' if least else 'at least 0'} and below 2^31, found {values[field]}")
-        for field, least in _LEAST.items()
+        for field, least in LEAST.items()
         if field in values and not least <= values[field] < 2**31
     ]
 
@@ -212,87 +211,3 @@ def _fill_mla(values: dict[str, Any], assumed: list[Assumption]) -> None:
     ):
         values["head_size"] = values["kv_lora_rank"] + values["qk_rope_head_dim"]
         assumed.append(Assumption("head_size", values["head_size"], "kv_lora_rank + qk_rope_head_dim"))
-
-
-_sizes = attrgetter(*_LEAST)
-_MANY = 65536
-_NAMES = ("backend", "dtype", "kv_cache_dtype", "attn_type")
-"""Fields whose spelling does not depend on any other field."""
-
-
-class Normaliser:
-    """`normalise` for many configurations: what repeats from line to line is worked out once.
-
-    `defaults` fills the fields that a line leaves out, as if they stood in it.
-    """
-
-    def __init__(self, matrix: Matrix, defaults: Configuration | None = None) -> None:
-        self._matrix = matrix
-        given = msgspec.structs.asdict(defaults) if defaults else {}
-        self._defaults = {field: value for field, value in given.items() if value is not None}
-        self._frames: dict[tuple[object, ...], _Frame] = {}
-        self._names: dict[tuple[str | None, ...], dict[str, Any]] = {}
-        self._good_sizes: set[tuple[Any, ...]] = set()
-
-    def __call__(self, given: Configuration) -> Normalised:
-        """Return the facts of one configuration. Raises `ConfigurationError`."""
-        if self._defaults:
-            missing = {f: v for f, v in self._defaults.items() if getattr(given, f) is None}
-            given = msgspec.structs.replace(given, **missing) if missing else given
-        if (
-            given.linear is not None
-            or (given.kv_lora_rank is not None and (given.use_mla is None or given.head_size is None))
-            or not self._sized(given)
-        ):
-            return normalise(self._matrix, given)
-        names = (given.backend, given.dtype, given.kv_cache_dtype, given.attn_type)
-        key = (
-            given.engine,
-            given.engine_version,
-            given.flashinfer_version,
-            given.torch_version,
-            given.cuda_version,
-            given.sm,
-            bool(given.sliding_window),
-            tuple(map(type, msgspec.structs.astuple(given))),
-        )
-        frame = self._frames.get(key)
-        spelled = self._names.get(names)
-        if frame is None or spelled is None:
-            return self._learn(given, key, names)
-        return Normalised(
-            facts=msgspec.structs.replace(given, **frame.changed, **spelled),
-            release=frame.release,
-            answered_as=frame.answered_as,
-            assumed=frame.assumed,
-        )
-
-    def _learn(self, given: Configuration, key: tuple[object, ...], names: tuple[str | None, ...]) -> Normalised:
-        """Normalise in full, and keep what the same kind of line, and the same names, need next time."""
-        normal = normalise(self._matrix, given)
-        if given.dtype == "auto":  # the same as no dtype at all, which is another kind of line
-            return normal
-        before, after = msgspec.structs.asdict(given), msgspec.structs.asdict(normal.facts)
-        changed = {field: value for field, value in after.items() if value is not before[field]}
-        spelled = {f: changed.pop(f) for f in _NAMES if f in changed and before[f] is not None}
-        self._frames[key] = _Frame(changed, normal.release, normal.answered_as, normal.assumed)
-        self._names[names] = spelled
-        return normal
-
-    def _sized(self, given: Configuration) -> bool:
-        """Return whether every size is one that `normalise` lets pass as it is."""
-        sizes = _sizes(given)
-        if sizes not in self._good_sizes:
-            if any(v is not None and not least <= v < 2**31 for v, least in zip(sizes, _LEAST.values(), strict=True)):
-                return False
-            if len(self._good_sizes) > _MANY:
-                self._good_sizes.clear()
-            self._good_sizes.add(sizes)
-        return True
-
-
-class _Frame(msgspec.Struct):
-    changed: dict[str, Any]
-    release: str
-    answered_as: str | None
-    assumed: tuple[Assumption, ...]

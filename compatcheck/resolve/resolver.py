@@ -5,24 +5,22 @@ Everything else (command line, Python API, docs, hooks, probe, smoke selection) 
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from compatcheck.matrix.model import Route
+from compatcheck.resolve.backend import Judgement
+from compatcheck.resolve.clusters import Answer, in_order
 from compatcheck.resolve.configuration import FIELDS, Configuration
-from compatcheck.resolve.engine import EngineProgram, Judgement, Selection
+from compatcheck.resolve.engine import EngineProgram, Selection
 from compatcheck.resolve.findings import FindingFactory
 from compatcheck.resolve.kernel import KERNEL_DTYPES, KernelCell, KernelProgram
 from compatcheck.resolve.normalise import Normalised, normalise
-from compatcheck.resolve.rules import RuleGroup, compile_rules, group_rules
-from compatcheck.resolve.verdict import (
-    BITES_ORDER,
-    Finding,
-    MlaPrefill,
-    RouteAnswer,
-    Verdict,
-    VerdictName,
-)
+from compatcheck.resolve.parts import NO_ROUTE, NOTHING_SAID, Asked, Library, Ruled, Taken, assemble
+from compatcheck.resolve.rules import Clusters, RuleProgram, cluster_rules, compile_rules
+from compatcheck.resolve.verdict import Finding, RouteAnswer, Verdict
 
 if TYPE_CHECKING:
     from compatcheck.matrix.load import LoadedMatrix
@@ -30,20 +28,39 @@ if TYPE_CHECKING:
 
 PHASES = ("kv_write", "prefill", "decode")
 _FIELDS = frozenset(FIELDS)
+_CACHE_LIMIT = 65536
+
+_called = attrgetter(
+    "sm",
+    "dtype",
+    "kv_cache_dtype",
+    "head_size",
+    "num_qo_heads",
+    "num_kv_heads",
+    "flashinfer_version",
+    "torch_version",
+    "cuda_version",
+    "slot_mapping_helpers",
+)
+"""What `cell_of` and the kernels' findings depend on."""
 
 
 class Resolver:
-    """Answers configurations over one matrix; what it compiles is kept and used again."""
+    """Answers configurations over one matrix; what it compiles, and the parts of answers, are kept and used again."""
 
     def __init__(self, loaded: LoadedMatrix) -> None:
         self.loaded = loaded
         self.matrix = loaded.matrix
         self.make = FindingFactory(loaded)
         self._engines: dict[tuple[str, str], EngineProgram] = {}
-        self._rules: dict[tuple[str, str], tuple[list[RuleGroup], list[RuleGroup]]] = {}
+        self._rules: dict[tuple[str, str], tuple[Clusters, Clusters]] = {}
         self._kernels: dict[str, KernelProgram] = {}
-        self._routes: dict[tuple[str, str], RouteAnswer] = {}
         self._linear: LinearJudge | None = None
+        self._asked: dict[Any, Asked] = {}
+        self._routes: dict[Any, Taken] = {}
+        self._ruled: dict[Any, Ruled] = {}
+        self._library: dict[Any, Library] = {}
+        self._verdicts: dict[Any, Verdict] = {}
 
     # ------------------------------------------------------------------------------------- compiled
 
@@ -62,14 +79,14 @@ class Resolver:
             program = self._kernels[id_] = KernelProgram(id_, self.matrix.kernels[id_], self.matrix.sms)
         return program
 
-    def rules(self, name: str, release: str) -> tuple[list[RuleGroup], list[RuleGroup]]:
+    def rules(self, name: str, release: str) -> tuple[Clusters, Clusters]:
         """Return the rules compiled for an engine release: all of them, and those that bite at configuration."""
         key = (name, release)
         groups = self._rules.get(key)
         if groups is None:
             programs = compile_rules(self.matrix, self.engine(name, release).compiler)
             early = [program for program in programs if program.rule.bites == "config"]
-            groups = self._rules[key] = (group_rules(programs), [RuleGroup(early)] if early else [])
+            groups = self._rules[key] = (cluster_rules(programs), cluster_rules(early))
         return groups
 
     @property
@@ -94,159 +111,134 @@ class Resolver:
         return verdict
 
     def judge(self, normal: Normalised) -> Verdict:
-        """Return the verdict for facts that are already normalised, without alternatives."""
+        """Return the verdict for facts that are already normalised, without alternatives.
+
+        Every part of the answer is made once for the facts that it depends on and compared by identity, so the same
+        parts give the same verdict object.
+        """
         facts = normal.facts
         if facts.linear is not None:
             return self.linear.judge(normal)
         engine = self.engine(str(facts.engine), normal.release)
-        findings: list[Finding] = []
-        missing: frozenset[str] = frozenset()
-        accepts: bool | None
-        passes: bool | None
-        """Whether the engine goes on with this backend: as its selector says, unless the model does not ask it."""
-        reasons: tuple[str, ...] = ()
-        selected: str | None = None
-        used: str | None = None
-        selection: Selection | None = None
-
-        early = self._not_in_release(engine, facts)
-        findings += early
-        if facts.backend is not None:
-            if facts.backend in engine.backends:
-                judgement = engine.judge(facts.backend, facts)
-                accepts, reasons, missing = judgement.accepted, judgement.words, judgement.missing
-                used = facts.backend
-                passes = accepts
-                if accepts is False and engine.program(facts.backend).unasked.test(facts):
-                    passes, missing = True, frozenset()
-                    findings.append(self.make.not_asked(engine, judgement, facts))
-                else:
-                    findings += self.make.from_judgement(engine, judgement, facts)
-                selected = facts.backend if passes else None
-            else:
-                accepts, passes, used = False, False, facts.backend
-        else:
-            selection = engine.select(facts)
-            selected = used = selection.selected
-            missing = selection.missing if selected is None else frozenset()
-            accepts = passes = True if selected else (None if missing else False)
-            if accepts is False:
-                findings.append(self.make.nothing_selected(engine, selection, facts))
-                findings += [f for j in selection.judgements for f in self.make.from_judgement(engine, j, facts)]
-
-        at_backend = facts if used == facts.backend or used is None else msgspec.structs.replace(facts, backend=used)
-        route: RouteAnswer | None = None
-        prefill: MlaPrefill | None = None
-        untested: str | None = None
-        if passes is not False and used is not None:
-            route, route_missing = self._route(engine, at_backend)
-            missing |= route_missing
-            if facts.use_mla:
-                prefill = self._mla_prefill(engine, at_backend)
-        ruled, rule_missing = self._apply_rules(
-            engine, at_backend, route, reached=passes is not False and used is not None
-        )
-        findings += ruled
-        missing |= rule_missing
-        if route is not None:
-            covered = {k for f in ruled for k in self._rule_kernels(f.code)}
-            kernel_findings, untested, kernel_missing = self._ask_kernels(engine, at_backend, route, covered)
-            findings += kernel_findings
-            missing |= kernel_missing
-
-        if len(findings) > 1:
-            findings.sort(key=_weight)
-        first = findings[0] if findings else None
-        if first is not None and first.effect != "note":
-            untested = None
-        return Verdict(
-            verdict=verdict_name(passes, findings, missing, untested),
-            engine_accepts=accepts,
-            engine_reasons=reasons,
-            selected=selected,
-            candidates=selection.candidates if selection else None,
-            rejected=selection.rejected if selection else None,
-            mla_prefill=prefill,
-            route=route,
-            fails_at=first.bites if first is not None and first.effect == "unsupported" else None,
-            findings=tuple(findings),
-            missing=tuple(sorted(missing)) if missing else (),
-            untested=untested,
-            assumed=normal.assumed,
-            answered_as=normal.answered_as,
-        )
+        asked = self._ask_engine(engine, facts)
+        if asked.used is not None and asked.used != facts.backend:
+            facts = msgspec.structs.replace(facts, backend=asked.used)
+        reached = asked.reached
+        route = self._route(engine, facts) if reached else NO_ROUTE
+        prefill = engine.select_prefill(facts) if reached and _has_mla_prefill(engine, facts) else None
+        ruled = self._apply_rules(engine, facts, route.answer, reached=reached)
+        library = self._ask_kernels(engine, facts, route.answer, ruled) if route.answer is not None else NOTHING_SAID
+        # `normal.assumed` is kept alive by the verdict that holds it, so its id is not given to another.
+        key = (asked, route, prefill, ruled, library, id(normal.assumed), normal.answered_as)
+        verdict = self._verdicts.get(key)
+        if verdict is None:
+            if len(self._verdicts) > _CACHE_LIMIT:
+                self._verdicts.clear()
+            verdict = self._verdicts[key] = assemble(asked, route, prefill, ruled, library, normal)
+        return verdict
 
     # ----------------------------------------------------------------------------------------- parts
 
-    def _not_in_release(self, engine: EngineProgram, facts: Configuration) -> list[Finding]:
-        found: list[Finding] = []
-        if facts.kv_cache_dtype not in engine.kv_cache_dtypes:
-            found.append(self.make.kv_dtype_not_in_release(engine, facts))
-        if facts.backend is not None and facts.backend not in engine.backends:
-            found.append(self.make.backend_not_in_release(engine, facts))
-        return found
+    def _ask_engine(self, engine: EngineProgram, facts: Configuration) -> Asked:
+        """Return what the engine's selector says: of the backend that is forced, or of all in its order."""
+        outside = self._not_in_release(engine, facts)
+        selection: Selection | None = None
+        judgement: Judgement | None = None
+        if facts.backend is None:
+            selection = engine.select(facts)
+        elif facts.backend in engine.present:
+            judgement = engine.judge(facts.backend, facts)
+        unasked = (
+            judgement is not None
+            and judgement.accepted is False
+            and engine.program(judgement.backend).unasked.test(facts) is True
+        )
+        sm = facts.sm if selection is not None else None
+        key = (engine, judgement, unasked, selection, outside and outside[1], sm)
+        asked = self._asked.get(key)
+        if asked is None:
+            if len(self._asked) > _CACHE_LIMIT:
+                self._asked.clear()
+            findings = list(outside[0]) if outside else []
+            if judgement is not None and unasked:
+                findings.append(self.make.not_asked(engine, judgement, facts))
+            elif judgement is not None:
+                findings += self.make.from_judgement(engine, judgement, facts)
+            if selection is not None and selection.accepts is False:
+                findings.append(self.make.nothing_selected(engine, selection, facts))
+                findings += [f for j in selection.judgements for f in self.make.from_judgement(engine, j, facts)]
+            asked = self._asked[key] = Asked(facts.backend, judgement, selection, tuple(findings), unasked=unasked)
+        return asked
 
-    def _route(self, engine: EngineProgram, facts: Configuration) -> tuple[RouteAnswer | None, frozenset[str]]:
-        id_, missing = engine.route(facts)
-        if id_ is None:
-            return None, missing
-        key = (str(facts.engine), id_)
-        answer = self._routes.get(key)
-        if answer is None:
-            route = engine.engine.routes[id_]
-            answer = self._routes[key] = RouteAnswer(
-                id=id_,
-                title=route.title,
-                kv_write=route.kv_write,
-                prefill=route.prefill,
-                decode=route.decode,
-                query_dtype=route.query_dtype,
-                output_dtype=route.output_dtype,
-                scale_layout=route.scale_layout,
-                page_layout=route.page_layout,
-                head_sizes=tuple(route.head_sizes),
-                note=route.note,
-            )
-        return answer, missing
-
-    def _mla_prefill(self, engine: EngineProgram, facts: Configuration) -> MlaPrefill | None:
-        if facts.qk_nope_head_dim is None or not engine.prefill_backends:
+    def _not_in_release(self, engine: EngineProgram, facts: Configuration) -> tuple[tuple[Finding, ...], Any] | None:
+        """Return findings on what this release does not have, and the values that they depend on."""
+        unknown_kv = facts.kv_cache_dtype not in engine.accepted_kv_cache_dtypes
+        unknown_backend = facts.backend is not None and facts.backend not in engine.present
+        if not unknown_kv and not unknown_backend:
             return None
-        selection = engine.select_prefill(facts)
-        return MlaPrefill(selected=selection.selected, candidates=selection.candidates, rejected=selection.rejected)
+        found: list[Finding] = []
+        if unknown_kv:
+            found.append(self.make.kv_dtype_not_in_release(engine, facts))
+        if unknown_backend:
+            found.append(self.make.backend_not_in_release(engine, facts))
+        return tuple(found), (facts.kv_cache_dtype, facts.backend, facts.engine_version)
 
-    def _rule_kernels(self, code: str) -> list[str]:
-        rule = self.matrix.rules.get(code)
-        return rule.kernels if rule else []
+    def _route(self, engine: EngineProgram, facts: Configuration) -> Taken:
+        id_, missing = engine.route(facts)
+        key = (facts.engine, id_, missing)
+        taken = self._routes.get(key)
+        if taken is None:
+            answer = None if id_ is None else _route_answer(id_, engine.engine.routes[id_])
+            taken = self._routes[key] = Taken(answer, missing)
+        return taken
 
     def _apply_rules(
         self, engine: EngineProgram, facts: Configuration, route: RouteAnswer | None, *, reached: bool
-    ) -> tuple[list[Finding], frozenset[str]]:
+    ) -> Ruled:
         """Return what the rules say. A start that the selector stops never reaches what bites later."""
+        everything, early = self.rules(str(facts.engine), engine.release)
+        answers = tuple([cluster.answer(facts) for cluster in (everything if reached else early)])
+        key = (answers, route and route.id)
+        ruled = self._ruled.get(key)
+        if ruled is None:
+            if len(self._ruled) > _CACHE_LIMIT:
+                self._ruled.clear()
+            ruled = self._ruled[key] = self._rule(answers, facts, route)
+        return ruled
+
+    def _rule(self, answers: tuple[Answer[RuleProgram], ...], facts: Configuration, route: RouteAnswer | None) -> Ruled:
         used = {getattr(route, phase) for phase in PHASES} if route else set()
         findings: list[Finding] = []
         missing: frozenset[str] = frozenset()
-        everything, early = self.rules(str(facts.engine), engine.release)
-        for group in everything if reached else early:
-            for program, holds in group.answers(facts):
-                rule = program.rule
-                if rule.kernels and not used.intersection(rule.kernels):
-                    continue
-                if holds:
-                    findings.append(self.make.from_rule(program.code, rule, facts))
-                elif rule.effect != "note":
-                    missing |= program.missing(facts)
-        return findings, missing
+        kernels: set[str] = set()
+        for _, program, holds in in_order(answers):
+            rule = program.rule
+            if rule.kernels and not used.intersection(rule.kernels):
+                continue
+            if holds:
+                findings.append(self.make.from_rule(program.code, rule, facts))
+                kernels.update(rule.kernels)
+            elif rule.effect != "note":
+                missing |= program.missing(facts)
+        return Ruled(tuple(findings), missing, frozenset(kernels))
 
-    def _ask_kernels(
-        self, engine: EngineProgram, facts: Configuration, route: RouteAnswer, covered: set[str]
-    ) -> tuple[list[Finding], str | None, frozenset[str]]:
+    def _ask_kernels(self, engine: EngineProgram, facts: Configuration, route: RouteAnswer, ruled: Ruled) -> Library:
+        page = None if facts.block_size is None else engine.program(str(facts.backend)).pages.of(facts)
+        key = (route.id, ruled.kernels, facts.engine, page, _called(facts))
+        library = self._library.get(key)
+        if library is None:
+            if len(self._library) > _CACHE_LIMIT:
+                self._library.clear()
+            library = self._library[key] = self._call_kernels(cell_of(facts, route, page), facts, route, ruled.kernels)
+        return library
+
+    def _call_kernels(
+        self, cell: KernelCell, facts: Configuration, route: RouteAnswer, covered: frozenset[str]
+    ) -> Library:
         """Return the library's refusals for the route's kernels, and what nobody has stated."""
         findings: list[Finding] = []
         untested: str | None = None
         missing: frozenset[str] = frozenset()
-        page = engine.program(str(facts.backend)).page_size(facts)
-        cell = cell_of(facts, route, page)
         for phase in PHASES:
             id_ = getattr(route, phase)
             if id_ is None or id_ not in self.matrix.kernels:
@@ -270,7 +262,27 @@ class Resolver:
             if supported is False and phase != "kv_write" and id_ not in covered:
                 said = ", ".join(f"{axis}={getattr(cell, axis)}" for axis, ok in axes.items() if ok is False)
                 untested = f"the matrix does not state that {id_} runs with {said}"
-        return findings, untested, missing
+        return Library(tuple(findings), untested, missing)
+
+
+def _has_mla_prefill(engine: EngineProgram, facts: Configuration) -> bool:
+    return bool(facts.use_mla and facts.qk_nope_head_dim is not None and engine.prefill_backends)
+
+
+def _route_answer(id_: str, route: Route) -> RouteAnswer:
+    return RouteAnswer(
+        id=id_,
+        title=route.title,
+        kv_write=route.kv_write,
+        prefill=route.prefill,
+        decode=route.decode,
+        query_dtype=route.query_dtype,
+        output_dtype=route.output_dtype,
+        scale_layout=route.scale_layout,
+        page_layout=route.page_layout,
+        head_sizes=tuple(route.head_sizes),
+        note=route.note,
+    )
 
 
 def cell_of(facts: Configuration, route: RouteAnswer, page_size: int | None = None) -> KernelCell:
@@ -296,34 +308,3 @@ def _group(facts: Configuration) -> int | None:
     if facts.num_qo_heads and facts.num_kv_heads:
         return facts.num_qo_heads // facts.num_kv_heads
     return None
-
-
-EFFECT_ORDER = {"unsupported": 0, "degraded": 1, "note": 2}
-
-_WEIGHTS: dict[tuple[str, str], int] = {
-    (effect, bites): rank * len(BITES_ORDER) + step
-    for effect, rank in EFFECT_ORDER.items()
-    for step, bites in enumerate(BITES_ORDER)
-}
-
-
-def _weight(finding: Finding) -> int:
-    """Order findings: the gravest effect first, and of those what bites first."""
-    return _WEIGHTS[finding.effect, finding.bites]
-
-
-def verdict_name(
-    accepts: bool | None, findings: list[Finding], missing: frozenset[str], untested: str | None
-) -> VerdictName:
-    """Return the verdict that follows: a refusal first, then what cannot be told, then what runs badly."""
-    effects = {f.effect for f in findings}
-    if accepts is False or "unsupported" in effects:
-        return "unsupported"
-    if accepts is None or missing or untested:
-        return "unknown"
-    return "degraded" if "degraded" in effects else "supported"
-
-
-def judgement_of(engine: EngineProgram, name: str, facts: Any) -> Judgement:
-    """Return what the selector says of one backend (for tables)."""
-    return engine.judge(name, facts)

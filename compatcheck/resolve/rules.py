@@ -7,7 +7,9 @@ from typing import Any
 
 from compatcheck.matrix.model import Matrix, Rule
 from compatcheck.matrix.versions import contains
+from compatcheck.resolve.clusters import Cluster, cluster
 from compatcheck.resolve.conditions import Compiler
+from compatcheck.resolve.words import asked_fields, placeholders
 
 _CACHE_LIMIT = 65536
 
@@ -21,6 +23,10 @@ class RuleProgram:
         self._when = compiler.condition(rule.when)
         self._axis = attrgetter(rule.axis)
         self.fields = self._when.fields | ({rule.axis} if rule.versions else set())
+        words = rule.words[0] if rule.words and not rule.words[0].startswith("/") else ""
+        self.told = self.fields | asked_fields(placeholders(words))
+        """The fields that the answer and the finding's text can depend on."""
+        self.key = attrgetter(*sorted(self.told)) if self.told else (lambda facts: None)
         names = sorted(self.fields)
         self._key = attrgetter(*names) if names else (lambda facts: None)
         self._cache: dict[Any, bool | None] = {}
@@ -59,31 +65,9 @@ def compile_rules(matrix: Matrix, compiler: Compiler, kind: str = "attention") -
     return [RuleProgram(code, rule, compiler) for code, rule in matrix.rules.items() if rule.kind == kind]
 
 
-class RuleGroup:
-    """Rules that depend on the same facts, answered together: one look-up instead of one per rule."""
-
-    def __init__(self, programs: list[RuleProgram]) -> None:
-        self._programs = programs
-        names = sorted(set().union(*(program.fields for program in programs)))
-        self._key = attrgetter(*names) if names else (lambda facts: None)
-        self._cache: dict[Any, tuple[tuple[RuleProgram, bool | None], ...]] = {}
-
-    def answers(self, facts: Any) -> tuple[tuple[RuleProgram, bool | None], ...]:
-        """Return the rules that hold (True) or cannot be told (None); those that do not hold are left out."""
-        key = self._key(facts)
-        try:
-            return self._cache[key]
-        except KeyError:
-            if len(self._cache) > _CACHE_LIMIT:
-                self._cache.clear()
-            told = tuple([(p, holds) for p in self._programs if (holds := p.holds(facts)) is not False])
-            self._cache[key] = told
-            return told
+Clusters = list[Cluster[RuleProgram]]
 
 
-def group_rules(programs: list[RuleProgram]) -> list[RuleGroup]:
-    """Return the rules grouped by the facts they depend on."""
-    groups: dict[frozenset[str], list[RuleProgram]] = {}
-    for program in programs:
-        groups.setdefault(frozenset(program.fields), []).append(program)
-    return [RuleGroup(members) for members in groups.values()]
+def cluster_rules(programs: list[RuleProgram]) -> Clusters:
+    """Return rules in clusters: one look-up for all that depend on the same sizes."""
+    return cluster(programs, RuleProgram.holds)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from compatcheck.resolve.configuration import FIELDS
+
 _PLACE = re.compile(r"\{([a-z_.]+)\}")
 
 
@@ -31,6 +33,11 @@ def fill(template: str, facts: Any, extra: dict[str, Any] | None = None) -> str:
 def placeholders(template: str) -> list[str]:
     """Return the names a template asks for."""
     return _PLACE.findall(template)
+
+
+def asked_fields(names: list[str]) -> frozenset[str]:
+    """Return the configuration fields among the names that a template asks for: `sm.major` asks for `sm`."""
+    return frozenset(field for name in names if (field := name.partition(".")[0]) in FIELDS)
 
 
 def as_regex(words: str) -> re.Pattern[str]:

@@ -54,8 +54,9 @@ def merge(parts: Sequence[Evidence]) -> Evidence:
 
 
 def _coverage(parts: Sequence[Evidence], cells: Sequence[CellEvidence]) -> Coverage:
-    # The newest run knows how many cells the matrix declares.
-    declared = max(parts[-1].coverage.declared, len(cells))
+    # Runs with the newest matrix know how many cells it declares; one that was given --only or --shard knows of fewer.
+    newest = parts[-1].fingerprint.matrix
+    declared = max(*(p.coverage.declared for p in parts if p.fingerprint.matrix == newest), len(cells))
     unavailable = Counter(
         c.missing or "unknown" for c in cells if c.outcome == "unavailable" and c.judgement != "confirmed"
     )

@@ -95,3 +95,59 @@ def test_no_gpu(cli: Cli, tmp_path: Path) -> None:
     document = json.loads(cli("probe", "--host", name, "--format", "json").stdout)
     assert document["support"] == []
     assert "SM 9.0, head size 128" in cli("probe", "--host", name, "--sm", "9.0").stdout
+
+
+def installed(*names: str) -> dict[str, Any]:
+    packages: dict[str, Any] = json.loads(RECORDED.read_text("utf-8"))["packages"]
+    versions = {"vllm": "0.33.0", "flashinfer-python": "0.7.2.post1"}
+    return packages | {name: {"name": name, "version": versions.get(name, "1.0")} for name in names}
+
+
+def test_linear_kernels_are_those_of_each_distinct_gpu(cli: Cli, tmp_path: Path) -> None:
+    gpu = json.loads(RECORDED.read_text("utf-8"))["gpus"][0]
+    gpus = [gpu, gpu | {"index": 1}, gpu | {"index": 2, "name": "NVIDIA GeForce RTX 5090", "sm": "12.0"}]
+    asked = ("probe", "--host", saved(tmp_path, gpus=gpus), "--vllm", "0.33.0")
+    picks = json.loads(cli(*asked, "--format", "json").stdout)["linear"]
+    assert [(p["sm"], p["scheme"], p["kernel"], p["compute"], p["verdict"]) for p in picks] == [
+        ("9.0", "nvfp4_w4a4", "HummingNvFp4LinearKernel", "weight-only", "degraded"),
+        ("9.0", "nvfp4_w4a16", "HummingNvFp4LinearKernel", "weight-only", "supported"),
+        ("12.0", "nvfp4_w4a4", "FlashInferCutlassNvFp4LinearKernel", "native", "supported"),
+        ("12.0", "nvfp4_w4a16", "MarlinNvFp4LinearKernel", "weight-only", "supported"),
+    ]
+    text = cli(*asked).stdout
+    assert text.count("NVFP4 linear layers") == 2
+    assert "  W4A4    HummingNvFp4LinearKernel (weight-only): linear-weight-only\n" in text
+    assert "  W4A4    FlashInferCutlassNvFp4LinearKernel (native)\n" in text
+
+
+def test_linear_kernels_whose_package_is_missing_are_not_picked(cli: Cli, tmp_path: Path) -> None:
+    vllm = ("vllm", "flashinfer-python")
+    for packages, kernel in ((vllm, "Marlin"), ((*vllm, "humming-kernels"), "Humming")):
+        name = saved(tmp_path, packages=installed(*packages))
+        picks = json.loads(cli("probe", "--host", name, "--format", "json").stdout)["linear"]
+        assert {pick["kernel"] for pick in picks} == {f"{kernel}NvFp4LinearKernel"}, packages
+        checked = json.loads(cli("check", "--host", name, "--linear", "w4a4", "--format", "json").stdout)
+        assert checked["selected"] == f"{kernel}NvFp4LinearKernel"
+    elsewhere = json.loads(cli("probe", "--host", name, "--vllm", "0.33.0", "--format", "json").stdout)["linear"]
+    assert {pick["kernel"] for pick in elsewhere} == {"HummingNvFp4LinearKernel"}
+
+
+@pytest.mark.parametrize(("option", "package"), [("b12x", "b12x"), ("fbgemm", "fbgemm-gpu-genai")])
+def test_an_extra_lets_its_kernel_through(cli: Cli, tmp_path: Path, option: str, package: str) -> None:
+    asked = (
+        "--linear",
+        "w4a4",
+        "--linear-backend",
+        option,
+        "--sm",
+        "12.0",
+        "--flashinfer",
+        "0.7.0",
+        "--format",
+        "json",
+    )
+    accepted = []
+    for packages in ((), (package,)):
+        name = saved(tmp_path, packages=installed("vllm", "flashinfer-python", *packages))
+        accepted.append(json.loads(cli("check", "--host", name, *asked).stdout)["engine_accepts"])
+    assert accepted == [False, True]

@@ -122,3 +122,15 @@ class Browser:
         text = {"text": "\r"} if key == "Enter" else {}
         self.page("Input.dispatchKeyEvent", type="keyDown", **event, **text)
         self.page("Input.dispatchKeyEvent", type="keyUp", **event)
+
+
+def choose(page: Browser, control: str, value: str) -> None:
+    script = f"const e = document.getElementById({json.dumps(control)}); e.value = {json.dumps(value)};"
+    page.run(f"(() => {{ {script} e.dispatchEvent(new Event('change')); }})()")
+
+
+def body(page: Browser) -> list[list[str]]:
+    found: list[list[str]] = page.run(
+        "[...document.querySelectorAll('#answers tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
+    )
+    return found

@@ -6,7 +6,6 @@ import json
 import random
 import re
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,61 +14,16 @@ from click.testing import CliRunner
 
 from compatcheck.cli.main import main
 from compatcheck.docs.axes import SHAPES
-from compatcheck.docs.environment import environment, render
 from compatcheck.docs.grid import Grid
-from compatcheck.docs.header import with_header
-from compatcheck.docs.pages.explorer import embed, pages
-from compatcheck.docs.site import Site
+from compatcheck.docs.pages.explorer import embed
 from compatcheck.docs.states import MARKS, said_of
 from compatcheck.matrix.load import LoadedMatrix
-from tests.docs.browser import Browser, find_chromium
+from tests.docs.browser import Browser, body, choose, find_chromium
 
 CHROMIUM = find_chromium()
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt-get install chromium")
 
 LIMIT = 2_000_000
-
-
-@pytest.fixture(scope="module")
-def explorer(real: LoadedMatrix, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("explorer")
-    (page,) = pages(Site(real, folder))
-    path = folder / "explorer.html"
-    path.write_text(
-        with_header(render(environment(), page.template, page.variables), page.template, html=True), "utf-8"
-    )
-    return path
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    assert CHROMIUM
-    found = Browser(CHROMIUM, tmp_path_factory.mktemp("profile"))
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def page(browser: Browser, explorer: Path) -> Iterator[Browser]:
-    browser.errors.clear()
-    browser.requests.clear()
-    browser.open(explorer.as_uri())
-    yield browser
-    browser.run("1")
-    assert browser.errors == []
-    assert [url for url in browser.requests if url.startswith("http")] == []
-
-
-def choose(page: Browser, control: str, value: str) -> None:
-    script = f"const e = document.getElementById({json.dumps(control)}); e.value = {json.dumps(value)};"
-    page.run(f"(() => {{ {script} e.dispatchEvent(new Event('change')); }})()")
-
-
-def body(page: Browser) -> list[list[str]]:
-    found: list[list[str]] = page.run(
-        "[...document.querySelectorAll('#answers tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
-    )
-    return found
 
 
 def test_size(explorer: Path) -> None:

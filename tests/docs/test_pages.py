@@ -115,6 +115,57 @@ def test_changes_name_what_changed(small_files: dict[str, str]) -> None:
     assert re.search(r"\| `FLASHINFER` \| fails \| (yes|degraded) \| `nvfp4` \|", page)
 
 
+def row(page: str, start: str) -> list[str]:
+    line = next(line for line in page.splitlines() if line.startswith(start))
+    return [cell.strip() for cell in re.split(r"(?<!\\\\)\|", line)[1:-1]]
+
+
+def test_linear_page_shows_every_state_and_leads_to_the_reason(small_files: dict[str, str]) -> None:
+    page = small_files["nvfp4-linear.md"]
+    assert "| vLLM | 9.0 | 11.0 | 12.0 |" in page
+    unstated = "? (the matrix does not state that flashinfer.gemm.fast runs with this sm)"
+    assert row(page, "| 0.33.0 | `Late`") == [
+        "0.33.0",
+        "`Late` weight-only: [degraded](rules/linear-slow.md)",
+        f"`Fast` native: {unstated}",
+        "`Fast` native: yes",
+    ]
+    assert row(page, "| 0.32.0 | `Plain`")[3] == "`Fast` native: [fails](rules/kernel-not-in-library.md)"
+    asked = row(page, "| `Fast` | `--linear-backend fast`")
+    assert asked[1:3] == [
+        "`--linear-backend fast` with `VLLM_DISABLED_KERNELS=LateNvFp4LinearKernel`",
+        "[no](rules/gate-fast-sm.md)",
+    ]
+    assert "| 3700 is" not in page
+    assert "`Late`: [unsupported](rules/linear-k-16.md)" in page
+    assert "- 0.33.0, where sm 9.x: `Late` ahead of `Plain`" in page
+    assert "| `plain` | 0.32.0 to before 0.33.0 | `Plain` |" in page
+    assert "untested: no live run, by reading" in page
+    assert "No live run yet" in page
+    assert "pads \\*nothing\\* \\[yet\\]" in page
+
+
+def test_a_gate_has_a_page(small_files: dict[str, str]) -> None:
+    page = small_files["rules/gate-fast-sm.md"]
+    assert "needs <FP4> | SM 11 or 12" in page
+    assert "| Kernels | `FastNvFp4LinearKernel` |" in page
+    assert "## Gates of linear kernels" in small_files["rules/index.md"]
+    assert "nothing left: {reasons}" in small_files["rules/no-linear-kernel.md"]
+
+
+def test_changes_name_what_changed_for_linear_layers(small_files: dict[str, str]) -> None:
+    page = small_files["changes/0.33.0.md"]
+    for line in (
+        "- new kernel: `LateNvFp4LinearKernel`",
+        "- new value: `--linear-backend fast`",
+        "- `VLLM_NVFP4_GEMM_BACKEND` is no longer read",
+        "- order, where sm 9.x: `Fast`, `Late`, `Plain`",
+    ):
+        assert line in page.splitlines()
+    assert "--linear-backend others" not in page
+    assert row(page, "| `nvfp4_w4a16` | nothing | 9.0")[3:] == ["`Plain` weight-only, yes", "`Late` weight-only, yes"]
+
+
 def test_selection_says_what_is_picked(small_files: dict[str, str]) -> None:
     page = small_files["selection.md"]
     assert "| otherwise | `FLASHINFER`, `PLAIN` |" in page

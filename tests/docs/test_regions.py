@@ -74,12 +74,39 @@ def test_code_blocks_are_passed_over(page: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["backends", "kv-dtypes", "releases", "rule code=old-library", "backends kv=any kind=mla-sparse"]
+    "name",
+    [
+        "backends",
+        "kv-dtypes",
+        "releases",
+        "rule code=old-library",
+        "backends kv=any kind=mla-sparse",
+        "linear",
+        "linear sm=9.x layer=w4a16 release=0.32.0 flashinfer=0.7.0",
+        "linear-kernels",
+        "linear-kernels sm=H100 layer=W4A4",
+    ],
 )
 def test_every_region_fills(small: LoadedMatrix, name: str) -> None:
     site = Site(small, Path("docs"))
     filled = fill(f"<!-- compatcheck:begin {name} -->\n<!-- compatcheck:end -->\n", "x.md", lambda: site)
     assert "\n| --- |" in filled
+
+
+def test_linear_regions_say_what_is_picked_and_what_asking_gives(small: LoadedMatrix) -> None:
+    site = Site(small, Path("docs"))
+
+    def filled(name: str) -> str:
+        return fill(f"<!-- compatcheck:begin {name} -->\n<!-- compatcheck:end -->\n", "x.md", lambda: site)
+
+    picked = filled("linear")
+    assert "vLLM 0.33.0, FlashInfer 0.7.0, NVFP4 linear layers:" in picked
+    assert "| 9.0 | `Late` weight-only: degraded | `Late` weight-only: yes |" in picked
+    assert "| 11.0 | `Fast` native: ? |" in picked
+    assert "| 12.0 | `Fast` native: fails |" in filled("linear layer=w4a4 flashinfer=0.6.14")
+    kernels = filled("linear-kernels")
+    assert "| `LateNvFp4LinearKernel` | degraded | no | no |" in kernels
+    assert "FastNvFp4LinearKernel" not in filled("linear-kernels layer=w4a16")
 
 
 @pytest.mark.parametrize(
@@ -116,6 +143,10 @@ def test_every_region_fills(small: LoadedMatrix, name: str) -> None:
             ":1: backends: sm: '9.9' is neither",
         ),
         ("<!-- compatcheck:begin rule code=old-librari -->\n<!-- compatcheck:end -->\n", "did you mean old-library?"),
+        (
+            "<!-- compatcheck:begin linear layer=w8a8 -->\n<!-- compatcheck:end -->\n",
+            ":1: linear: layer=w8a8 is not known; there are: w4a4, w4a16",
+        ),
         ("<!-- compatcheck:begin rule 'x -->\n<!-- compatcheck:end -->\n", ":1: the arguments cannot be read"),
     ],
 )

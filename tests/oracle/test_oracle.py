@@ -11,7 +11,7 @@ import pytest
 from compatcheck.matrix.load import LoadedMatrix
 from compatcheck.models import is_mla
 from compatcheck.resolve.configuration import Configuration
-from compatcheck.resolve.normalise import Normaliser
+from compatcheck.resolve.normaliser import Normaliser
 from tests.oracle import rows
 from tests.oracle.contradictions import CONTRADICTIONS
 

@@ -135,4 +135,4 @@ def test_blocks_are_split_into_pages_that_the_kernels_take(
     backend: str, sm: str, block: int | None, page: int | None, loaded: LoadedMatrix
 ) -> None:
     facts = normalise(loaded.matrix, Configuration(backend=backend, sm=sm, block_size=block)).facts
-    assert loaded.resolver.engine("vllm", "0.33.0").program(backend).page_size(facts) == page
+    assert loaded.resolver.engine("vllm", "0.33.0").program(backend).pages.of(facts) == page

@@ -8,7 +8,8 @@ import pytest
 
 from compatcheck.matrix.load import LoadedMatrix
 from compatcheck.resolve.configuration import Configuration
-from compatcheck.resolve.normalise import ConfigurationError, Normaliser, normalise
+from compatcheck.resolve.normalise import ConfigurationError, normalise
+from compatcheck.resolve.normaliser import Normaliser
 from compatcheck.resolve.verdict import Verdict
 
 
@@ -143,6 +144,24 @@ def test_a_w4a16_layer_cannot_be_batch_invariant(loaded: LoadedMatrix) -> None:
     assert "linear-a16-on-w4a4-kernel" in codes(before)
 
 
+@pytest.mark.parametrize(
+    ("sm", "option", "overridden"),
+    [
+        ("12.0", "cutlass", False),
+        ("12.0", "marlin", True),
+        ("12.0", "machete", True),
+        ("9.0", "emulation", False),
+        ("9.0", "cutlass", True),
+    ],
+)
+def test_batch_invariance_overrides_what_it_would_not_pick(
+    loaded: LoadedMatrix, sm: str, option: str, overridden: bool
+) -> None:
+    answer = ask(loaded, sm=sm, linear_backend=option, use_batch_invariant=True)
+    said = [f.words for f in answer.findings if f.code == "linear-backend-overridden"]
+    assert said == ([f"VLLM_BATCH_INVARIANT overrides --linear-backend={option}"] if overridden else [])
+
+
 def test_an_option_without_a_kernel_is_refused_or_ignored(loaded: LoadedMatrix) -> None:
     asked = {"sm": "12.0", "linear_backend": "machete"}
     refused = ask(loaded, engine_version="0.27.1", **asked)
@@ -152,6 +171,10 @@ def test_an_option_without_a_kernel_is_refused_or_ignored(loaded: LoadedMatrix) 
     ignored = ask(loaded, engine_version="0.28.0", **asked)
     assert ignored.selected == "FlashInferCutlassNvFp4LinearKernel"
     assert codes(ignored) == {"linear-backend-not-for-layer"}
+    assert ignored.findings[0].words == (
+        "--linear-backend=machete was requested, but no machete kernel exists for NVFP4 layers; "
+        "falling back to normal kernel selection for this layer."
+    )
 
 
 def test_an_option_that_the_release_lacks(loaded: LoadedMatrix) -> None:

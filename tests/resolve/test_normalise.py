@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from compatcheck.matrix.load import LoadedMatrix
 from compatcheck.resolve.configuration import DEFAULTS, FIELDS, Configuration
-from compatcheck.resolve.normalise import ConfigurationError, Normalised, Normaliser, nearest, normalise
+from compatcheck.resolve.normalise import ConfigurationError, Normalised, nearest, normalise
+from compatcheck.resolve.normaliser import Normaliser
 
 
 def facts(loaded: LoadedMatrix, **fields: Any) -> Configuration:

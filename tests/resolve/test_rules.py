@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from compatcheck.matrix.load import LoadedMatrix, load
+from compatcheck.resolve.clusters import in_order
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.normalise import normalise
-from compatcheck.resolve.rules import compile_rules, group_rules
+from compatcheck.resolve.rules import cluster_rules, compile_rules
 
 from .conftest import Small, codes, judge
 
@@ -94,15 +95,16 @@ def test_a_missing_version_makes_a_rule_unknown(small: Small) -> None:
     assert rule.holds(Configuration(kv_cache_dtype="nvfp4", flashinfer_version="0.6.14")) is True
 
 
-def test_groups_answer_as_their_rules(loaded: LoadedMatrix) -> None:
+def test_clusters_answer_as_their_rules(loaded: LoadedMatrix) -> None:
     engine = loaded.resolver.engine("vllm", "0.33.0")
     programs = compile_rules(loaded.matrix, engine.compiler)
-    groups = group_rules(programs)
+    clusters = cluster_rules(programs)
+    assert 1 < len(clusters) < len(programs)
     for fields in (NVFP4, NVFP4 | {"sm": "12.1", "use_dcp": True}, {"kv_cache_dtype": "fp8_e5m2"}, {}):
         facts = normalise(loaded.matrix, Configuration(**fields)).facts
-        together = {p.code: holds for group in groups for p, holds in group.answers(facts)}
-        alone = {p.code: p.holds(facts) for p in programs}
-        assert together == {code: holds for code, holds in alone.items() if holds is not False}
+        together = [(p.code, holds) for _, p, holds in in_order(c.answer(facts) for c in clusters)]
+        alone = [(p.code, p.holds(facts)) for p in programs]
+        assert together == [(code, holds) for code, holds in alone if holds is not False]
 
 
 PATCHED = """\

@@ -234,3 +234,15 @@ def test_other_words_replace_the_declared_ones() -> None:
     assert "- exception: ValueError" in text
     assert "+ exception: TypeError" in text
     assert "head\\ .+\\ of" in text
+
+
+def test_a_merged_part_of_the_cells_does_not_hide_what_is_declared() -> None:
+    """The last of several runs may have been given --only; an older matrix may have declared more."""
+    older = msgspec.structs.replace(PRINT, matrix="older")
+    parts = [
+        document(cell("a", "correct", "confirmed"), fingerprint=older, declared=20),
+        document(cell("b", "correct", "confirmed")),
+        document(cell("c", "correct", "confirmed"), declared=1),
+    ]
+    coverage = merge(parts).coverage
+    assert (coverage.declared, coverage.run, coverage.not_run) == (9, 3, 6)

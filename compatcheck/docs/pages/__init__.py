@@ -29,6 +29,7 @@ def registry() -> list[Callable[[Site], Iterator[Page]]]:
         kernels,
         kv_dtypes,
         nvfp4,
+        nvfp4_linear,
         rules,
         selection,
     )
@@ -38,6 +39,7 @@ def registry() -> list[Callable[[Site], Iterator[Page]]]:
         attention_backends.pages,
         kv_dtypes.pages,
         nvfp4.pages,
+        nvfp4_linear.pages,
         selection.pages,
         kernels.pages,
         rules.pages,

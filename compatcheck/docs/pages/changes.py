@@ -6,15 +6,23 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from compatcheck.docs.axes import SHAPES
+from compatcheck.docs.linear_asks import environment_value
+from compatcheck.docs.linear_states import MARKS as LINEAR_MARKS
+from compatcheck.docs.linear_states import short
+from compatcheck.docs.linear_tables import changes as linear_changes
+from compatcheck.docs.linear_tables import orders
 from compatcheck.docs.pages import Page
 from compatcheck.docs.states import MARKS, ranges
 from compatcheck.matrix.versions import contains
+from compatcheck.resolve.backend import of_release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from compatcheck.docs.grid import Grid
+    from compatcheck.docs.linear_grid import LinearGrid
     from compatcheck.docs.site import Site
+    from compatcheck.resolve.linear import LinearProgram
 
 
 def pages(site: Site) -> Iterator[Page]:
@@ -58,7 +66,47 @@ def between(site: Site, old: str, new: str) -> dict[str, Any]:
         "rules_begin": _rules(site, old, new, holds=True),
         "rules_end": _rules(site, old, new, holds=False),
         "verdicts": verdicts(site, old, new),
+        "linear": linear(site, old, new),
+        "short": short,
+        "marks": LINEAR_MARKS,
     }
+
+
+def linear(site: Site, old: str, new: str) -> dict[str, Any] | None:
+    """Return what changed for NVFP4 linear layers: kernels, options, the order, picks. None where nothing did."""
+    grid = site.linear
+    if grid is None:
+        return None
+    before, after = grid.program(old), grid.program(new)
+    options = [{name for name, kernels in p.options.items() if set(kernels) & set(p.kernels)} for p in (before, after)]
+    found = {
+        "kernels_added": [n for n in after.kernels if n not in before.kernels],
+        "kernels_removed": [n for n in before.kernels if n not in after.kernels],
+        "options_added": [n for n in after.options if n in options[1] - options[0]],
+        "options_removed": [n for n in before.options if n in options[0] - options[1]],
+        "variables_removed": [
+            n for n in grid.linear.kernels if _variable(grid, old, n) and not _variable(grid, new, n)
+        ],
+        "orders": orders(grid, new) if orders(grid, new) != orders(grid, old) else [],
+        "gates": _gates(before, after),
+        "picks": linear_changes(grid, old, new),
+    }
+    return found if any(found.values()) else None
+
+
+def _gates(before: LinearProgram, after: LinearProgram) -> list[tuple[str, str]]:
+    """Return (kernel, gate) for each gate of a kernel of both releases that is new, or asks something else."""
+    found = []
+    for name in after.kernels:
+        gates = after.linear.kernels[name].gates
+        had = [(gate.code, gate.when, gate.words) for gate in of_release(gates, before.release)]
+        new = [gate for gate in of_release(gates, after.release) if (gate.code, gate.when, gate.words) not in had]
+        found += [(name, gate.code) for gate in new if name in before.kernels]
+    return found
+
+
+def _variable(grid: LinearGrid, release: str, kernel: str) -> str | None:
+    return environment_value(grid.linear, release, kernel)
 
 
 def _rules(site: Site, old: str, new: str, *, holds: bool) -> list[Any]:

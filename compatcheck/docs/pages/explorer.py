@@ -10,6 +10,7 @@ import msgspec
 from compatcheck.docs.axes import KINDS, SHAPES, all_shapes, shape_offset
 from compatcheck.docs.classes import number_values
 from compatcheck.docs.pages import Page
+from compatcheck.docs.pages.explorer_linear import linear_data
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,6 +98,7 @@ def data(site: Site) -> dict[str, Any]:
         },
         "orders": orders.lists,
         "tables": orders.tables,
+        "linear": linear_data(site, VERDICTS),
     }
 
 

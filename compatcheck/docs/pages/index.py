@@ -28,5 +28,6 @@ def pages(site: Site) -> Iterator[Page]:
             "rules": len(site.catalog),
             "kernels": len(site.matrix.kernels),
             "evidence": len(site.evidence),
+            "linear": site.engine.linear is not None,
         },
     )

@@ -31,7 +31,7 @@ def pages(site: Site) -> Iterator[Page]:
     entries = [
         e
         for e in site.catalog.values()
-        if e.of == "attention" and any(mentions(c, KV, frozenset({"nvfp4_route"})) for c in e.conditions)
+        if not e.linear and any(mentions(c, KV, frozenset({"nvfp4_route"})) for c in e.conditions)
     ]
     mla = [e for e in entries if e.refuser == "engine" and any(c.get("use_mla") for c in e.conditions)]
     yield Page(

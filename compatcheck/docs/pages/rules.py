@@ -16,6 +16,7 @@ KINDS = {
     "advisory": "Advisories",
     "library": "Library refusals",
     "combination": "Combinations that a backend refuses",
+    "gate": "Gates of linear kernels",
     "selector": "Questions of the selector",
     "built-in": "Made by the resolver",
 }

@@ -20,6 +20,7 @@ from compatcheck.resolve.configuration import LINEAR_SCHEMES
 
 CODE = "linear"
 _ALWAYS_SAID = ("none_words", "forced_words")
+_WARNINGS = ("ignored_words", "overridden_words")
 
 
 def check(context: Context) -> list[Problem]:
@@ -73,7 +74,7 @@ def _words(context: Context, path: Path, linear: Linear) -> Iterator[tuple[Path,
     """Yield releases in which a refusal would have no words, or two."""
     engine = str(path[1])
     releases = [parsed for parsed in map(version, context.names("engines", engine, "releases")) if parsed]
-    for field in ("none_words", "forced_words", "scheme_words", "disabled_words", "unmatched_words"):
+    for field in ("none_words", "forced_words", "scheme_words", "disabled_words", "unmatched_words", *_WARNINGS):
         lines: list[LinearWords] = getattr(linear, field)
         counts = {release: sum(_in(line, release) for line in lines) for release in releases}
         silent = [str(release) for release, count in counts.items() if count == 0]

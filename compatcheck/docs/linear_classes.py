@@ -1,0 +1,113 @@
+"""Which SMs, FlashInfer versions and releases nothing that is said of linear layers can tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from compatcheck.matrix.linear_model import Linear
+from compatcheck.matrix.model import Kernel, Matrix, Rule
+from compatcheck.matrix.records import Limited
+from compatcheck.matrix.versions import contains
+from compatcheck.resolve.backend import in_release
+from compatcheck.resolve.conditions import Compiler
+from compatcheck.resolve.configuration import VERSION_FIELDS, Configuration
+from compatcheck.resolve.kernel import KernelProgram
+
+AXES = frozenset({"sm", *VERSION_FIELDS})
+
+
+class Classes:
+    """What linear layers' conditions ask of an axis, and so which of its values are the same to them."""
+
+    def __init__(self, matrix: Matrix, linear: Linear, compiler: Compiler) -> None:
+        self._linear = linear
+        self._rules = [rule for rule in matrix.rules.values() if rule.kind == "linear"]
+        self._library = {
+            k.kernel: matrix.kernels[k.kernel] for k in linear.kernels.values() if k.kernel in matrix.kernels
+        }
+        self._programs = [KernelProgram(id_, kernel, matrix.sms) for id_, kernel in self._library.items() if id_]
+        leaves = {(f, repr(c)): (f, c) for condition in self._conditions() for f, c in _leaves(condition)}
+        self._asked = {
+            axis: [compiler.condition({f: c}) for f, c in leaves.values() if f == axis] for axis in sorted(AXES)
+        }
+
+    def _conditions(self) -> Iterator[dict[str, Any] | None]:
+        linear = self._linear
+        for kernel in linear.kernels.values():
+            yield from (gate.when for gate in kernel.gates)
+        yield from (case.when for entry in linear.orders for case in entry.cases)
+        yield from (case.when for case in linear.forced)
+        yield from (rule.when for rule in self._rules)
+        for library in self._library.values():
+            yield {"sm": library.sms} if library.sms else None
+            yield from (refusal.when for refusal in library.refusals)
+
+    def signature(self, axis: str, value: str | None) -> tuple[bool | None, ...]:
+        """Return what every question about an axis answers for a value; equal answers cannot be told apart."""
+        facts = msgspec.convert({axis: value}, Configuration)
+        answers: list[bool | None] = [predicate.test(facts) for predicate in self._asked[axis]]
+        if value is not None and axis in VERSION_FIELDS:
+            answers += [contains(rule.versions, value) for rule in self._rules if _on(rule, axis)]
+        if value is not None and axis == "flashinfer_version":
+            answers += [program.present(value) for program in self._programs]
+            answers += [contains(text, value) for kernel in self._library.values() for text in _ranges(kernel)]
+        return tuple(answers)
+
+    def of_release(self, release: str) -> tuple[bool | None, ...]:
+        """Return the signature of an engine release: what it has, and what rules say of it."""
+        linear = self._linear
+        lines: list[Limited] = [*linear.forced, *linear.options.values()]
+        lines += [gate for kernel in linear.kernels.values() for gate in kernel.gates]
+        lines += [case for entry in linear.orders for case in entry.cases]
+        for words in (linear.none_words, linear.forced_words, linear.scheme_words):
+            lines += words
+        lines += [*linear.disabled_words, *linear.unmatched_words]
+        limits = [(line.since or "0", line.until) for line in lines]
+        limits += [(kernel.since, kernel.until) for kernel in linear.kernels.values()]
+        limits += [(entry.since, None) for entry in linear.orders]
+        has = tuple(in_release(since, until, release) for since, until in dict.fromkeys(limits))
+        return (*has, *self.signature("engine_version", release))
+
+    @property
+    def silent_about_flashinfer(self) -> bool:
+        """Whether no note looks at the FlashInfer version: an unknown note is left out, and names nothing missing."""
+        notes = [rule for rule in self._rules if rule.effect == "note"]
+        return not any(
+            _on(rule, "flashinfer_version") or any(f == "flashinfer_version" for f, _ in _leaves(rule.when))
+            for rule in notes
+        )
+
+
+def number(signatures: Iterable[Any]) -> list[int]:
+    """Return a class number for each signature, in the order in which classes are first seen."""
+    known: dict[Any, int] = {}
+    return [known.setdefault(signature, len(known)) for signature in signatures]
+
+
+def leaders(classes: Sequence[int]) -> list[int]:
+    """Return the position of the first member of each class."""
+    return [classes.index(n) for n in range(max(classes, default=-1) + 1)]
+
+
+def _on(rule: Rule, axis: str) -> bool:
+    return bool(rule.versions) and rule.axis == axis
+
+
+def _ranges(kernel: Kernel) -> list[str]:
+    found = [refusal.versions for refusal in kernel.refusals]
+    return [text for text in found if text]
+
+
+def _leaves(condition: Any) -> Iterator[tuple[str, Any]]:
+    """Yield (axis, constraint) for each question that a condition asks of an axis."""
+    for key, constraint in (condition or {}).items():
+        if key in ("all_of", "any_of"):
+            for part in constraint:
+                yield from _leaves(part)
+        elif key == "not":
+            yield from _leaves(constraint)
+        elif key in AXES:
+            yield key, constraint

@@ -1,0 +1,195 @@
+"""What is said of NVFP4 linear layers: per release, way to ask, scheme, SM and FlashInfer version, by the resolver."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from compatcheck.docs.axes import flashinfer_versions, releases
+from compatcheck.docs.linear_asks import BATCH_INVARIANT, ENGINE, Ask, asks
+from compatcheck.docs.linear_classes import Classes, leaders, number
+from compatcheck.docs.reasons import Reasons, without_values
+from compatcheck.resolve.configuration import LINEAR_SCHEMES, Configuration
+from compatcheck.resolve.normalise import normalise
+
+if TYPE_CHECKING:
+    from compatcheck.matrix.linear_model import Linear
+    from compatcheck.matrix.load import LoadedMatrix
+    from compatcheck.resolve.linear import LinearProgram
+    from compatcheck.resolve.normalise import Normalised
+    from compatcheck.resolve.verdict import Verdict
+
+
+class Tried(NamedTuple):
+    """A kernel that the engine looked at: its words and the gate's code where it was passed over."""
+
+    kernel: str
+    words: str | None = None
+    code: str | None = None
+
+
+class LinearCell(NamedTuple):
+    """What the resolver says. `reasons` are numbers in `LinearGrid.reasons`."""
+
+    verdict: str
+    accepts: bool | None
+    selected: str | None
+    fails_at: str | None
+    reasons: tuple[int, ...]
+    missing: tuple[str, ...]
+    untested: str | None
+    tried: tuple[Tried, ...]
+
+
+class Sheet(msgspec.Struct, frozen=True):
+    """One way to ask, one scheme, one release: per class of SMs a cell, or one per class of FlashInfer versions."""
+
+    strips: tuple[tuple[int, ...], ...]
+
+    def at(self, sm: int, fi: int) -> int:
+        """Return the number of the cell of an SM class and a FlashInfer class."""
+        strip = self.strips[sm]
+        return strip[fi if len(strip) > 1 else 0]
+
+
+class _NoChecks:
+    """What `Reasons` asks of a backend; a linear layer has none."""
+
+    checks: tuple[Any, ...] = ()
+
+
+class LinearGrid:
+    """The answers for one engine's linear layers; sheets are made when first asked for."""
+
+    def __init__(self, loaded: LoadedMatrix, linear: Linear, engine_name: str = "vllm") -> None:
+        self.linear = linear
+        self._resolver = loaded.resolver
+        self._engine_name = engine_name
+        engine = loaded.matrix.engines[engine_name]
+        self.releases = releases(engine)
+        self.newest = self.releases[-1]
+        self.sms = list(loaded.matrix.sms)
+        self.flashinfer = flashinfer_versions(loaded.matrix, engine)
+        self.schemes = list(LINEAR_SCHEMES)
+        self.cells: list[LinearCell] = []
+        self.reasons = Reasons(loaded.matrix.rules)
+        compiler = self._resolver.engine(engine_name, self.newest).compiler
+        classes = Classes(loaded.matrix, linear, compiler)
+        self._quiet = classes.silent_about_flashinfer
+        self.sm_classes = number(classes.signature("sm", sm) for sm in self.sms)
+        self.fi_classes = number(classes.signature("flashinfer_version", v) for v in self.flashinfer)
+        self._pinned = {release: pins.flashinfer for release, pins in engine.releases.items()}
+        self.release_classes = number(
+            (
+                classes.of_release(release),
+                classes.signature("torch_version", engine.releases[release].torch),
+                classes.signature("cuda_version", engine.releases[release].cuda),
+            )
+            for release in self.releases
+        )
+        self._bases: dict[tuple[int, str], Normalised] = {}
+        self._asks: dict[int, list[Ask]] = {}
+        self._sheets: dict[tuple[int, str, str], Sheet] = {}
+        self._numbers: dict[LinearCell, int] = {}
+        for release in self.releases:
+            for scheme in self.schemes:
+                self._base(release, scheme)
+
+    # ---------------------------------------------------------------------------------------- looking up
+
+    def asks(self, release: str) -> list[Ask]:
+        """Return the ways to ask of a release."""
+        number_ = self._class(release)
+        found = self._asks.get(number_)
+        if found is None:
+            found = self._asks[number_] = asks(self.program(release))
+        return found
+
+    def program(self, release: str) -> LinearProgram:
+        """Return the selector of a release."""
+        program: LinearProgram = self._resolver.linear.program(self._engine_name, release)
+        return program
+
+    def cell(self, release: str, scheme: str, ask: Ask, sm: str, fi: str | None = None) -> LinearCell:
+        """Return a cell; FlashInfer is the one that the release pins unless given."""
+        sm_class = self.sm_classes[self.sms.index(sm)]
+        fi_class = self.fi_classes[self.flashinfer.index(fi or self._pinned[release])]
+        return self.cells[self.sheet(release, scheme, ask).at(sm_class, fi_class)]
+
+    def engine_pick(self, release: str, scheme: str, sm: str, fi: str | None = None) -> LinearCell:
+        """Return what the engine picks where nothing is asked for."""
+        return self.cell(release, scheme, self.ask(release, ENGINE), sm, fi)
+
+    def batch_invariant(self, release: str, scheme: str, sm: str) -> LinearCell:
+        """Return what is computed with VLLM_BATCH_INVARIANT."""
+        return self.cell(release, scheme, self.ask(release, BATCH_INVARIANT), sm)
+
+    def ask(self, release: str, id_: str) -> Ask:
+        """Return a release's way to ask by its id. Raises `KeyError`."""
+        found = next((ask for ask in self.asks(release) if ask.id == id_), None)
+        if found is None:
+            raise KeyError(id_)
+        return found
+
+    def _class(self, release: str) -> int:
+        return self.release_classes[self.releases.index(release)]
+
+    # -------------------------------------------------------------------------------------------- asking
+
+    def sheet(self, release: str, scheme: str, ask: Ask) -> Sheet:
+        """Return the answers of a way to ask, made once for releases that are the same to linear layers."""
+        key = (self._class(release), scheme, ask.id)
+        sheet = self._sheets.get(key)
+        if sheet is None:
+            base = self._base(release, scheme)
+            strips = [self._strip(base, ask, self.sms[at]) for at in leaders(self.sm_classes)]
+            sheet = self._sheets[key] = Sheet(tuple(strips))
+        return sheet
+
+    def _strip(self, base: Normalised, ask: Ask, sm: str) -> tuple[int, ...]:
+        """Return the cells of an SM: one where the FlashInfer version cannot matter, else one per class of versions."""
+        unsaid = msgspec.structs.replace(base.facts, sm=sm, flashinfer_version=None, **ask.fields)
+        verdict = self._judge(base, unsaid)
+        known = verdict.linear is None or verdict.linear.library_kernel is None
+        if self._quiet and known and "flashinfer_version" not in verdict.missing:
+            return (self._number(verdict, unsaid),)
+        cells = []
+        for at in leaders(self.fi_classes):
+            facts = msgspec.structs.replace(unsaid, flashinfer_version=self.flashinfer[at])
+            cells.append(self._number(self._judge(base, facts), facts))
+        return tuple(cells) if len(set(cells)) > 1 else (cells[0],)
+
+    def _judge(self, base: Normalised, facts: Configuration) -> Verdict:
+        verdict: Verdict = self._resolver.linear.judge(msgspec.structs.replace(base, facts=facts))
+        return verdict
+
+    def _base(self, release: str, scheme: str) -> Normalised:
+        key = (self._class(release), scheme)
+        base = self._bases.get(key)
+        if base is None:
+            given = Configuration(engine=self._engine_name, engine_version=release, linear=scheme)
+            base = self._bases[key] = normalise(self._resolver.matrix, given)
+        return base
+
+    def _number(self, verdict: Verdict, facts: Configuration) -> int:
+        program: Any = _NoChecks
+        cell = LinearCell(
+            verdict=verdict.verdict,
+            accepts=verdict.engine_accepts,
+            selected=verdict.selected,
+            fails_at=verdict.fails_at,
+            reasons=tuple([self.reasons.number(finding, program, facts) for finding in verdict.findings]),
+            missing=verdict.missing,
+            untested=without_values(verdict.untested),
+            tried=self._tried(facts),
+        )
+        known = self._numbers.setdefault(cell, len(self.cells))
+        if known == len(self.cells):
+            self.cells.append(cell)
+        return known
+
+    def _tried(self, facts: Configuration) -> tuple[Tried, ...]:
+        """Return the kernels that the engine's selector looks at, in its order, those that it passes over with why."""
+        judged = self.program(str(facts.engine_version)).select(facts).judgements
+        return tuple([Tried(j.kernel, j.words, j.rule.code if j.rule is not None else None) for j in judged])

@@ -1,0 +1,106 @@
+"""Questions about a configuration, asked in clusters: one look-up answers all that depend on the same sizes.
+
+A batch repeats SMs, dtypes and flags from line to line; what varies is sizes. Questions are therefore clustered by the
+sizes they depend on, so that a cluster's key repeats often although whole configurations never do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from operator import attrgetter, itemgetter
+from typing import Any, Generic, Protocol, TypeVar
+
+
+class Question(Protocol):
+    """Something that a configuration answers with True, False or None (a fact is missing)."""
+
+    @property
+    def told(self) -> frozenset[str]:
+        """Return every field that the answer, or a text about it, depends on."""
+
+    @property
+    def key(self) -> Callable[[Any], Any]:
+        """Return what gives the values of those fields."""
+
+
+Q = TypeVar("Q", bound=Question)
+
+_SIZES = {
+    "kv_cache_dtype": "cache",
+    "head_size": "head",
+    "block_size": "block",
+    "num_qo_heads": "heads",
+    "num_kv_heads": "heads",
+    "kv_lora_rank": "latent",
+    "qk_nope_head_dim": "latent",
+    "qk_rope_head_dim": "latent",
+    "v_head_dim": "latent",
+    "in_features": "matrix",
+    "out_features": "matrix",
+}
+"""Fields with many values, by what varies with them: head counts come together, and so do a latent's dimensions."""
+
+_CACHE_LIMIT = 65536
+
+
+class Answer(Generic[Q]):
+    """What one cluster says: who holds (True) or cannot tell (None), each with its place in the full order.
+
+    Facts that differ in nothing that is said give the same object, so answers are compared by identity.
+    """
+
+    __slots__ = ("open",)
+
+    def __init__(self, open_: tuple[tuple[int, Q, bool | None], ...]) -> None:
+        self.open = open_
+
+
+class Cluster(Generic[Q]):
+    """Questions that depend on the same sizes, in the order in which they were given."""
+
+    def __init__(self, members: list[tuple[int, Q]], ask: Callable[[Q, Any], bool | None]) -> None:
+        names = sorted(frozenset[str]().union(*(question.told for _, question in members)))
+        self._members = members
+        self._ask = ask
+        self._key = attrgetter(*names) if names else (lambda facts: None)
+        self._cache: dict[Any, Answer[Q]] = {}
+        self._answers: dict[Any, Answer[Q]] = {}
+
+    def answer(self, facts: Any) -> Answer[Q]:
+        """Return what these questions say of a configuration; those that answer False are left out."""
+        key = self._key(facts)
+        try:
+            return self._cache[key]
+        except KeyError:
+            if len(self._cache) > _CACHE_LIMIT:
+                self._cache.clear()
+                self._answers.clear()
+            ask = self._ask
+            told = tuple([(at, q, holds) for at, q in self._members if (holds := ask(q, facts)) is not False])
+            said = tuple([(at, holds, q.key(facts)) for at, q, holds in told])
+            answer = self._answers.get(said)
+            if answer is None:
+                answer = self._answers[said] = Answer(told)
+            self._cache[key] = answer
+            return answer
+
+
+def cluster(questions: Iterable[Q], ask: Callable[[Q, Any], bool | None]) -> list[Cluster[Q]]:
+    """Return questions in clusters; a cluster whose sizes another one has too is part of that one."""
+    by_sizes: dict[frozenset[str], list[tuple[int, Q]]] = {}
+    for at, question in enumerate(questions):
+        sizes = frozenset(_SIZES[field] for field in question.told if field in _SIZES)
+        by_sizes.setdefault(sizes, []).append((at, question))
+    for sizes in sorted((s for s in by_sizes if s), key=lambda s: (len(s), sorted(s))):
+        wider = next((other for other in by_sizes if sizes < other), None)
+        if wider is not None:
+            by_sizes[wider] += by_sizes.pop(sizes)
+    return [Cluster(sorted(members, key=itemgetter(0)), ask) for members in by_sizes.values()]
+
+
+def in_order(answers: Iterable[Answer[Q]]) -> list[tuple[int, Q, bool | None]]:
+    """Return what several clusters say, in the order in which the questions were given."""
+    some = [answer.open for answer in answers if answer.open]
+    if len(some) == 1:
+        return list(some[0])
+    return sorted([one for open_ in some for one in open_], key=itemgetter(0))
