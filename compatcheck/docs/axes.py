@@ -47,9 +47,12 @@ _STANDARD = tuple(
 )
 
 
+V4, V41 = "deepseek_v4", "deepseek_v41"
+
+
 def _mla(id_: str, title: str, lora: int, nope: int, rope: int, v: int, heads: int, **more: Any) -> Shape:
     fields = {
-        "head_size": lora + rope if id_ != "dsv4" else 512,
+        "head_size": 512 if id_.startswith("dsv4") else lora + rope,
         "kv_lora_rank": lora,
         "qk_nope_head_dim": nope,
         "qk_rope_head_dim": rope,
@@ -69,7 +72,8 @@ _MLA = (
 _MLA_SPARSE = (
     _mla("dsv32", "576 (DeepSeek V3.2)", 512, 128, 64, 128, 128, index_topk=2048),
     _mla("nope512s", "512 (no rotary part)", 512, 256, 0, 256, 64, index_topk=2048),
-    _mla("dsv4", "512 (DeepSeek V4)", 512, 448, 64, 512, 64, index_topk=512, compress_ratios=(4, 128)),
+    _mla("dsv4", "512 (DeepSeek V4)", 512, 448, 64, 512, 64, index_topk=512, compress_ratios=(4, 128), model_type=V4),
+    _mla("dsv41", "512 (DeepSeek V4.1)", 512, 448, 64, 512, 64, index_topk=512, model_type=V41),
 )
 
 SHAPES: dict[str, tuple[Shape, ...]] = {

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from compatcheck.matrix.versions import parse
+from compatcheck.matrix.versions import InvalidVersion, Version, parse
 from compatcheck.resolve.describe import describe_condition
+from compatcheck.resolve.findings import NOT_ASKED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from compatcheck.matrix.linear_model import Linear
-    from compatcheck.matrix.model import Backend, BackendChange, Engine, Matrix, Source
+    from compatcheck.matrix.model import Backend, BackendChange, Engine, JointRule, Matrix, Source
 
 BUILT_IN = {
     "kv-cache-dtype-not-in-release": (
@@ -39,6 +40,12 @@ BUILT_IN = {
         "selection",
         "The selector tried every backend of its order, and each refused.",
         "See the alternatives that `compatcheck check` prints: another KV-cache dtype, release or GPU.",
+    ),
+    "selector-not-asked": (
+        "The model does not ask the selector for these layers",
+        "selection",
+        "Some models pick the class of their sparse layers themselves, also one that the selector refuses.",
+        "Nothing is to be done; the dense layers of the model still go through the selector.",
     ),
     "kernel-not-in-library": (
         "The installed FlashInfer does not have the kernel that the route needs",
@@ -77,7 +84,7 @@ BUILT_IN_LINEAR = {
 }
 """The same, about linear layers."""
 
-NOTES = frozenset({"linear-backend-not-for-layer", "linear-backend-overridden"})
+NOTES = frozenset({"linear-backend-not-for-layer", "linear-backend-overridden", NOT_ASKED})
 """Codes of findings that the resolver makes itself and that refuse nothing."""
 
 
@@ -173,6 +180,7 @@ def _selector(engine: Engine) -> Iterator[Entry]:
             effect="unsupported",
             words=[check.words],
             versions=since + until,
+            sources=engine.selector_sources if check in engine.selector else engine.prefill_selector_sources,
             why=f"One of the questions that {engine.title}'s selector asks of every {of}: `{check.check}`.",
             fix="Choose a backend that grants it: see the tables of attention backends.",
         )
@@ -205,6 +213,7 @@ def _rules(matrix: Matrix) -> Iterator[Entry]:
 
 
 def _joint_rules(engine: Engine, found: dict[str, Entry]) -> None:
+    spans: dict[str, dict[str, list[str]]] = {}
     for name, backend in engine.backends.items():
         layers: list[Backend | BackendChange] = [backend, *backend.changes]
         layers.sort(key=lambda layer: parse(layer.since))
@@ -221,14 +230,59 @@ def _joint_rules(engine: Engine, found: dict[str, Entry]) -> None:
                         effect="unsupported",
                         why=rule.why
                         or "The backend refuses this combination, though it may grant each part by itself.",
-                        fix=rule.fix or "Choose another backend, or change one of the facts above.",
+                        fix=rule.fix or _fix(rule),
                     )
                 _add(entry.words, rule.words)
                 _add(entry.backends, name)
+                spans.setdefault(rule.code, {}).setdefault(_span(rule, layer, backend), []).append(name)
                 _add(entry.when, describe_condition(rule.when))
                 _add(entry.conditions, rule.when)
-                for source in rule.sources or layer.sources or backend.sources:
+                read = _at(layer.sources or backend.sources, rule.since or layer.since)
+                for source in rule.sources or read:
                     _add(entry.sources, source)
+    for code, ranges in spans.items():
+        several = len(ranges) > 1
+        for span, names in ranges.items():
+            of = f" ({', '.join(dict.fromkeys(names))})" if several and len(found[code].backends) > 1 else ""
+            found[code].versions.append(f"{engine.title} {span}{of}")
+
+
+def _fix(rule: JointRule) -> str:
+    """Return what helps where the matrix says nothing of its own: the words may, else which facts refuse."""
+    if "nstall" in rule.words:
+        return f"{rule.words}, or choose another backend."
+    fields = sorted(_fields(rule.when))
+    return f"Choose another backend, or other values of {', '.join(fields)}." if fields else "Choose another backend."
+
+
+def _fields(condition: Any) -> set[str]:
+    if isinstance(condition, list):
+        return {field for item in condition for field in _fields(item)}
+    found: set[str] = set()
+    for key, value in condition.items():
+        found |= _fields(value) if key in ("all_of", "any_of", "not") else {f"`{key}`"}
+    return found
+
+
+def _span(rule: JointRule, layer: Backend | BackendChange, backend: Backend) -> str:
+    """Return the releases in which a joint rule speaks, as a range; a later change of the rules ends it."""
+    since = max((s for s in (rule.since, layer.since) if s), key=parse)
+    later = [c.since for c in backend.changes if c.joint_rules is not None and parse(c.since) > parse(layer.since)]
+    ends = [end for end in (rule.until, backend.until, *later) if end]
+    return f">={since}" + (f",<{min(ends, key=parse)}" if ends else "")
+
+
+def _at(sources: list[Source], since: str) -> list[Source]:
+    """Leave out what was read in a release before the rule began, where something newer was read."""
+    newer = [s for s in sources if (read := _version(s.ref)) is None or read >= parse(since)]
+    return newer or sources
+
+
+def _version(ref: str) -> Version | None:
+    try:
+        return parse(ref.rpartition("@")[2])
+    except InvalidVersion:
+        return None
 
 
 def _gates(engine: Engine, found: dict[str, Entry]) -> None:

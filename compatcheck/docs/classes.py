@@ -16,6 +16,7 @@ from compatcheck.docs.axes import KINDS, SHAPES, SINKS, Kind, all_shapes, flashi
 from compatcheck.docs.predicates import Looked, Vector, Walker
 from compatcheck.matrix.versions import contains
 from compatcheck.resolve.configuration import NULLABLE, Configuration
+from compatcheck.resolve.normalise import dtype_on
 from compatcheck.resolve.resolver import PHASES, cell_of
 from compatcheck.resolve.rules import RuleProgram, compile_rules
 from compatcheck.resolve.verdict import RouteAnswer
@@ -72,11 +73,15 @@ class ReleaseView:
             axis: [replace(base, **{_FIELD_OF[axis]: value}) for value in values]
             for axis, values in self.values.items()
         }
+        # The dtype follows the SM: see `Grid.on`.
+        dtypes = {sm: dtype_on(resolver.matrix, sm, str(base.dtype)) for sm in self.values["sm"]}
+        self._dtypes = dtypes
+        self.variants["sm"] = [replace(base, sm=sm, dtype=dtype) for sm, dtype in dtypes.items()]
         self.variants["shape"] = [replace(base, **shape.fields) for shape in all_shapes()]
         self.variants["backend"] = [replace(base, backend=name) for name in self.engine.engine.backends]
         self.variants["kind"] = [replace(base, use_mla=k.use_mla, use_sparse=k.use_sparse) for k in KINDS]
         axes = {field: axis for axis, field in _FIELD_OF.items()} | {"backend": "backend"}
-        axes |= {"use_mla": "kind", "use_sparse": "kind"}
+        axes |= {"use_mla": "kind", "use_sparse": "kind", "dtype": "sm"}
         axes |= {field: "shape" for shape in all_shapes() for field in shape.fields}
         self.walker = Walker(base, self.variants, axes, numbers)
         self._rules: dict[str, Looked] = {}
@@ -93,6 +98,7 @@ class ReleaseView:
             backend=backend,
             use_mla=kind.use_mla,
             use_sparse=kind.use_sparse,
+            dtype=None,
             **dict.fromkeys(_FIELD_OF.values()),
         )
         shapes = SHAPES[kind.id]
@@ -105,7 +111,7 @@ class ReleaseView:
     def selector(self, backend: str) -> Looked:
         """Return what the selector's checks of a backend depend on, words and order included."""
         program = self.engine.program(backend)
-        parts = [self.walker.look(check) for check in program.checks]
+        parts = [self.walker.look(check) for check in program.checks] + [self.walker.look(program.unasked)]
         words = [(check.code, check.words) for check in program.checks]
         together = self.walker.together(parts)
         key = ("selector", repr(words), program.facts["unimportable"], together.number)
@@ -114,14 +120,20 @@ class ReleaseView:
     def let_through(self, backend: str, opened: list[Configuration]) -> tuple[list[str], list[str]]:
         """Return the KV-cache dtypes and SMs that the selector may accept."""
 
-        def some(field: str, value: str) -> bool:
+        def some(**known: Any) -> bool:
             return any(
-                self.engine.judge(backend, msgspec.structs.replace(facts, **{field: value})).accepted is not False
-                for facts in opened
+                self.engine.judge(backend, with_).accepted is not False or unasked.test(with_) is not False
+                for with_ in [msgspec.structs.replace(facts, **known) for facts in opened]
             )
 
-        kvs = [kv for kv in self.values["kv"] if some("kv_cache_dtype", kv)]
-        return kvs, [sm for sm in self.values["sm"] if some("sm", sm)]
+        unasked = self.engine.program(backend).unasked
+
+        kvs = [kv for kv in self.values["kv"] if some(kv_cache_dtype=kv)]
+        return kvs, [sm for sm in self.values["sm"] if some(**self.at_sm(sm))]
+
+    def at_sm(self, sm: str) -> dict[str, str]:
+        """Return the fields that an SM decides."""
+        return {"sm": sm, "dtype": self._dtypes[sm]}
 
     def possible_rules(
         self, opened: list[Configuration], kvs: list[str], sms: list[str], among: list[RuleProgram] | None = None
@@ -129,7 +141,7 @@ class ReleaseView:
         """Return the rules that can hold for one of these KV-cache dtypes and one of these SMs."""
         replace = msgspec.structs.replace
         by_kv = [replace(facts, kv_cache_dtype=kv) for facts in opened for kv in kvs]
-        by_sm = [replace(facts, sm=sm) for facts in opened for sm in sms]
+        by_sm = [replace(facts, **self.at_sm(sm)) for facts in opened for sm in sms]
         return [
             rule
             for rule in (self.rules if among is None else among)
@@ -170,7 +182,7 @@ class ReleaseView:
             if any(predicate.test(facts) is not False for facts in opened)
         ]
         replace = msgspec.structs.replace
-        tried = [replace(f, kv_cache_dtype=kv, sm=sm) for f, kv, sm in product(opened, kvs, sms)]
+        tried = [replace(f, kv_cache_dtype=kv, **self.at_sm(sm)) for f, kv, sm in product(opened, kvs, sms)]
         cases = [(p, route) for p, route in cases if any(p.test(facts) is not False for facts in tried)]
         chosen = self.walker.together([self.walker.look(predicate) for predicate, _ in cases])
         names = ("routes", *[route for _, route in cases], chosen.number)
@@ -186,12 +198,22 @@ class ReleaseView:
         return known
 
     def _look_at_kernels(self, route: str) -> Looked:
+        """Look with each dtype that a model may have: what `auto` stores is another dtype with each."""
+        parts: list[Looked] = []
+        for dtype in dict.fromkeys(self._dtypes.values()):
+            parts += self._look_at_kernels_with(dtype, route)
+        return self.walker.together(parts)
+
+    def _look_at_kernels_with(self, dtype: str, route: str) -> list[Looked]:
         entry = self.engine.engine.routes[route]
         answer = RouteAnswer(
             id=route, title=entry.title, query_dtype=entry.query_dtype, output_dtype=entry.output_dtype
         )
-        variants = {axis: [cell_of(facts, answer) for facts in self.variants[axis]] for axis in AXES}
-        walker = Walker(cell_of(self.base, answer), variants, _CELL_AXES, self._numbers)
+        replace = msgspec.structs.replace
+        variants = {
+            axis: [cell_of(replace(facts, dtype=dtype), answer) for facts in self.variants[axis]] for axis in AXES
+        }
+        walker = Walker(cell_of(replace(self.base, dtype=dtype), answer), variants, _CELL_AXES, self._numbers)
         parts: list[Looked] = []
         for phase in PHASES:
             id_ = getattr(entry, phase)
@@ -205,7 +227,7 @@ class ReleaseView:
                 if refusal.versions:
                     inside = [contains(refusal.versions, version) for version in self.values["fi"]]
                     parts.append(walker.along("fi", inside))
-        return walker.together(parts)
+        return parts
 
 
 def _can(rule: RuleProgram, facts: list[Configuration]) -> bool:

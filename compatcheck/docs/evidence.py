@@ -1,8 +1,9 @@
-"""Published evidence files, for the pages: which runs there are and what they prove of a kernel."""
+"""Published evidence files, for the pages: which runs there are, what they prove of a kernel, a code, a route."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,20 @@ import msgspec
 from compatcheck.docs.environment import DocsError
 
 if TYPE_CHECKING:
-    from compatcheck.smoke.evidence import Evidence
+    from compatcheck.smoke.evidence import CellEvidence, Evidence
+
+RIGHT = "right"
+SAID = {
+    RIGHT: "ran, and agreed with the reference",
+    "ran, not compared": "ran, at a level that compares nothing",
+    "refused as declared": "refused by the library with the exception and the words that the matrix gives",
+    "wrong as declared": "gave a wrong result, as an advisory of the matrix says",
+    "right where others are wrong": "this shape was right, of a configuration that an advisory calls wrong in another",
+    "absent as declared": "the library has no such function in this version, as the matrix says",
+    "contradicted": "the GPU did otherwise than the matrix says",
+    "unproven": "nothing was learnt: an artifact or package was missing, or the matrix does not say what to expect",
+}
+"""What came of a cell, and what it means. All but the last two are `confirmed` in the evidence file."""
 
 
 class Proof(msgspec.Struct, kw_only=True):
@@ -22,18 +36,24 @@ class Proof(msgspec.Struct, kw_only=True):
     counts: dict[str, int]
 
     @property
+    def gpu(self) -> str:
+        """The GPU of the run, without its maker."""
+        return (self.evidence.fingerprint.gpu or "no GPU").removeprefix("NVIDIA ")
+
+    @property
     def where(self) -> str:
         """The GPU and the library of the run."""
         print_ = self.evidence.fingerprint
         gpu = f"{print_.gpu} (SM {print_.sm})" if print_.gpu else f"no GPU, compiled for SM {print_.sm}"
         return f"{gpu}, FlashInfer {print_.flashinfer}" if print_.flashinfer else gpu
 
+    def said(self) -> dict[str, int]:
+        """Return how many cells came out in each way of `SAID`."""
+        return _counted(self.evidence.cells)
+
     def of_kernel(self, kernel: str) -> list[str]:
         """Return what this run says of a kernel, as a line, or nothing."""
-        counts = Counter(cell.judgement for cell in self.evidence.cells if _kernel(cell.id, kernel))
-        if not counts:
-            return []
-        return [f"{self.where}: " + ", ".join(f"{number} {name}" for name, number in sorted(counts.items()))]
+        return self._line(cell for cell in self.evidence.cells if _kernel(cell.id, kernel))
 
     def outcomes(self, kernel: str) -> list[str]:
         """Return what the GPU did with a kernel and how that stands to the matrix, as a line, or nothing."""
@@ -41,6 +61,50 @@ class Proof(msgspec.Struct, kw_only=True):
         if not counts:
             return []
         return [f"{self.where}: " + ", ".join(f"{n} {did} ({stands})" for (did, stands), n in sorted(counts.items()))]
+
+    def of_code(self, code: str) -> list[str]:
+        """Return what this run says of a refusal or an advisory, as a line, or nothing."""
+        return self._line(cell for cell in self.evidence.cells if cell.code == code)
+
+    def ran_right(self, name: str, sms: Collection[str], query: str, kvs: Collection[str]) -> set[str]:
+        """Return with which of these KV dtypes a kernel (or `route.ID`) ran right on one of these SMs.
+
+        `query` and `kvs` are dtypes as kernels see them, such as bfloat16 and fp8_e4m3.
+        """
+        from compatcheck.smoke.cell import SHORT_DTYPE
+
+        found: set[str] = set()
+        for cell in self.evidence.cells:
+            if _said(cell) != RIGHT or not _kernel(cell.id, name):
+                continue
+            parts = cell.id.split("/")[1:]
+            asked = dict(part.split("=", 1) for part in parts if "=" in part)
+            if not any(f"sm{sm}" in parts for sm in sms) or asked.get("q") != SHORT_DTYPE.get(query, query):
+                continue
+            found |= {kv for kv in kvs if asked.get("kv") == SHORT_DTYPE.get(kv, kv)}
+        return found
+
+    def _line(self, cells: Iterable[CellEvidence]) -> list[str]:
+        counts = _counted(cells)
+        said = ", ".join(f"{number} {name}" for name, number in counts.items())
+        return [f"{self.where}: {said}"] if said else []
+
+
+def _said(cell: CellEvidence) -> str:
+    if cell.judgement != "confirmed":
+        return str(cell.judgement)
+    if cell.expected == "wrong":
+        return "wrong as declared" if cell.outcome == "wrong" else "right where others are wrong"
+    if cell.expected in ("refused", "compile-error"):
+        return "refused as declared"
+    if cell.expected == "absent":
+        return "absent as declared"
+    return RIGHT if cell.outcome == "correct" else "ran, not compared"
+
+
+def _counted(cells: Iterable[CellEvidence]) -> dict[str, int]:
+    counts = Counter(_said(cell) for cell in cells)
+    return {name: counts[name] for name in SAID if counts[name]}
 
 
 def _kernel(cell: str, kernel: str) -> bool:

@@ -14,7 +14,8 @@ from compatcheck.docs.reasons import Reasons, without_values
 from compatcheck.docs.sheets import INNER, Block, Cell, Narrowed, Refusals, Run, Sheet, Strip
 from compatcheck.resolve.backend import in_release
 from compatcheck.resolve.configuration import Configuration
-from compatcheck.resolve.normalise import Normalised, normalise
+from compatcheck.resolve.findings import NOT_ASKED
+from compatcheck.resolve.normalise import Normalised, dtype_on, normalise
 from compatcheck.resolve.resolver import Resolver
 
 if TYPE_CHECKING:
@@ -117,15 +118,19 @@ class Grid:
         """Return the facts of a release with every default filled in, and no SM, backend or shape."""
         return self._bases[release]
 
+    def on(self, sm: str, release: str) -> Configuration:
+        """Return the base facts on an SM: with float16 where the engine does not run bfloat16 models."""
+        base = self._bases[release]
+        return msgspec.structs.replace(base, sm=sm, dtype=dtype_on(self.matrix, sm, str(base.dtype)))
+
     def facts(
         self, release: str, backend: str, sm: str, kv: str, shape: Shape, *, sink: bool = False, fi: str | None = None
     ) -> Configuration:
         """Return the configuration of a cell, with every default filled in."""
         kind = self.kind(backend)
         return msgspec.structs.replace(
-            self._bases[release],
+            self.on(sm, release),
             backend=backend,
-            sm=sm,
             kv_cache_dtype=kv,
             has_sink=sink,
             use_mla=kind.use_mla,
@@ -285,7 +290,7 @@ class Grid:
         looked = list(selector)
         if refusals.classes[0][sm] in refusals.through:
             name = self.sms[sm]
-            opened = self._opened(view, backend, kv_cache_dtype=kv, sm=name)
+            opened = self._opened(view, backend, kv_cache_dtype=kv, **view.at_sm(name))
             looked += [view.named(rule) for rule in view.possible_rules(opened, [kv], [name], rules)]
             looked += view.routes(opened, [kv], [name])
         key = (backend, kv, sm, *[item.number for item in looked])
@@ -339,7 +344,9 @@ class Grid:
         look = self.view(release).walker.look
         alike = (
             (backend, *[(check.code, check.words, look(check).number) for check in judgement.checks])
-            if judgement.checks and not self._early_rules(release, facts)
+            if judgement.checks
+            and not self._early_rules(release, facts)
+            and not engine.program(backend).unasked.test(facts)
             else None
         )
         if alike in self._refused_alike:
@@ -365,7 +372,8 @@ class Grid:
             verdict.missing,
             without_values(verdict.untested),
         )
-        return cell, verdict.engine_accepts
+        goes_on = any(finding.code == NOT_ASKED for finding in verdict.findings)
+        return cell, None if goes_on else verdict.engine_accepts
 
     def _narrowed(self, backend: str, release: str) -> Narrowed:
         known = self._narrow.get((backend, release))

@@ -11,8 +11,11 @@ from compatcheck.docs.evidence import Proof, read_all
 from compatcheck.docs.grid import Grid
 from compatcheck.docs.linear_grid import LinearGrid
 from compatcheck.docs.states import States
+from compatcheck.resolve.kernel import KERNEL_DTYPES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from compatcheck.matrix.load import LoadedMatrix
     from compatcheck.matrix.model import Engine, Matrix
 
@@ -46,8 +49,40 @@ class Site:
         return read_all(self.output / "evidence")
 
     def kernel_proof(self, kernel: str) -> list[str]:
-        """Return what live runs said of a kernel, such as 'H200 (SM 9.0), FlashInfer 0.7.4: 12 confirmed'."""
+        """Return what live runs said of a kernel, such as 'H200 (SM 9.0), FlashInfer 0.7.4: 12 right, 1 unproven'."""
         return [said for proof in self.evidence for said in proof.of_kernel(kernel)]
+
+    def code_proof(self, code: str) -> list[str]:
+        """Return what live runs said of a refusal or an advisory."""
+        return [said for proof in self.evidence for said in proof.of_code(code)]
+
+    def route_proof(self, route: str, sms: Sequence[str], dtype: str, kvs: Sequence[str]) -> list[str]:
+        """Return which phases of a route ran right on these SMs, and with which of these KV-cache dtypes.
+
+        `dtype` is the model's. Runs with the FlashInfer of the newest release stand first, without its version; other
+        runs only add what those did not prove.
+        """
+        entry = self.engine.routes[route]
+        query = entry.query_dtype or dtype
+        wanted = list(dict.fromkeys(dtype if kv == "auto" else KERNEL_DTYPES.get(kv, kv) for kv in kvs))
+        phases = {"write": entry.kv_write, "prefill": entry.prefill, "decode": entry.decode, "whole": f"route.{route}"}
+        pinned = self.engine.releases[self.grid.newest].flashinfer
+        lines: list[str] = []
+        proved: set[tuple[str, str]] = set()
+        for proof in sorted(self.evidence, key=lambda p: p.evidence.fingerprint.flashinfer != pinned):
+            version = proof.evidence.fingerprint.flashinfer
+            ran = {
+                name: proof.ran_right(id_, sms, query if name in ("prefill", "decode") else dtype, wanted)
+                for name, id_ in phases.items()
+                if id_
+            }
+            new = {name: [kv for kv in wanted if kv in ran[name] and (name, kv) not in proved] for name in ran}
+            proved |= {(name, kv) for name, kvs_ in new.items() for kv in kvs_}
+            if any(new.values()):
+                with_ = "" if version in (None, pinned) else f", FlashInfer {version}"
+                said = "; ".join(f"{name} {', '.join(kvs_)}" for name, kvs_ in new.items() if kvs_)
+                lines.append(f"{proof.gpu}{with_}: {said}")
+        return lines
 
     def families(self) -> dict[str, list[str]]:
         """Return the SM families with their members, in the matrix's order."""

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from compatcheck.docs.axes import SHAPES
+from compatcheck.resolve.findings import NOT_ASKED
 
 if TYPE_CHECKING:
     from compatcheck.docs.grid import Grid
     from compatcheck.docs.sheets import Cell
 
-STATES = ("runs", "degraded", "fails", "unknown", "refused")
-"""From best to worst: runs; runs badly; accepted by the selector, then fails; not known; refused by it."""
+STATES = ("runs", "degraded", "unknown", "fails", "refused")
+"""From best to worst: runs; runs badly; not known, so that it may run; passed by the selector, then fails; refused."""
 
 MARKS = {"runs": "yes", "degraded": "degraded", "fails": "fails", "unknown": "?", "refused": "no"}
 """How a state is written in a table."""
@@ -59,8 +60,13 @@ def said_of(grid: Grid, cell: Cell) -> Said:
         return Said("degraded", _codes(r.code for r in reasons if r.effect == "degraded"))
     if cell.verdict == "unknown":
         return Said("unknown", (), cell.untested or ", ".join(cell.missing))
-    state = "fails" if cell.accepts else "refused"
+    state = "fails" if _goes_on(grid, cell) else "refused"
     return Said(state, _codes(r.code for r in reasons if r.effect == "unsupported"))
+
+
+def _goes_on(grid: Grid, cell: Cell) -> bool:
+    """Return whether the engine goes on with the backend: its selector accepts it, or is not asked."""
+    return bool(cell.accepts) or any(grid.reasons.items[number].code == NOT_ASKED for number in cell.reasons)
 
 
 class States:
@@ -107,7 +113,9 @@ def _rows_on(states: States, release: str, backend: str, sm: str) -> list[Row]:
                 (kv, states.of(release, backend, sm, kv, shape.id)), []
             ).append(shape.title)
             codes = [grid.reasons.items[n].code for n in cell.reasons if grid.reasons.items[n].effect == "note"]
-            notes.setdefault(cell.route, []).extend(codes)
+            noted = notes.setdefault(cell.route, [])
+            if cell.accepts is None or _goes_on(grid, cell):  # what the selector refuses is in no row that runs
+                noted.extend(codes)
     return [
         Row(
             backend=backend,

@@ -50,6 +50,15 @@ def own_entries(name: str, engine: Engine, loaded: LoadedMatrix) -> list[Entry]:
             line=line(("engines", name, "priorities")),
         ),
         Entry(
+            id="selector-not-asked",
+            kind="rule",
+            title="The model does not ask the selector for these layers",
+            facts=(("refused by", "nobody"), ("bites", "selection"), ("effect", "note")),
+            why="Some models pick the class of their sparse layers themselves, also one that the selector refuses.",
+            fix="Nothing is to be done; the dense layers of the model still go through the selector.",
+            line=line(("engines", name, "backends")),
+        ),
+        Entry(
             id="kernel-not-in-library",
             kind="rule",
             title="The installed FlashInfer does not have the kernel that the route uses",

@@ -68,8 +68,13 @@ class _Reader:
         model = ModelReader(self.matrix, self.launch, self.flags, self.given, options, environment)
         layers = model.read(name)
         self.fields |= model.fields
+        own_dtype = self.fields.get("dtype")
         for field, value in {**environment.fields, **options.fields}.items():
-            self.fields[field] = value
+            if value != "auto" or field != "dtype" or own_dtype is None:
+                self.fields[field] = value
+        model_dtype = (
+            own_dtype is not None and options.fields.get("dtype", "auto") == "auto" and self.given.dtype is None
+        )
         self.places |= environment.places | options.places
         for field, value in msgspec.structs.asdict(self.given).items():
             if value is not None and field != "linear" and field not in LINEAR_FIELDS:
@@ -94,6 +99,7 @@ class _Reader:
             ),
             connector=options.connector,
             unreadable=tuple(model.unreadable),
+            model_dtype=model_dtype,
             places=self.places,
         )
 

@@ -16,7 +16,7 @@ from compatcheck.launch.model import LaunchFacts, Placed
 from compatcheck.launch.windows import judge_windows, without_rule
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.merge import SEVERITY, with_findings
-from compatcheck.resolve.normalise import ConfigurationError, normalise
+from compatcheck.resolve.normalise import ConfigurationError, dtype_on, normalise
 from compatcheck.resolve.verdict import Finding, Verdict
 
 if TYPE_CHECKING:
@@ -71,6 +71,9 @@ def judge_launch(
     """
     base = facts.configuration if sm is None else msgspec.structs.replace(facts.configuration, sm=sm)
     base, refused = _usable(loaded, base, facts)
+    if facts.model_dtype:
+        plain = normalise(loaded.matrix, base).facts
+        base = msgspec.structs.replace(base, dtype=dtype_on(loaded.matrix, plain.sm, str(plain.dtype)))
     layers: list[LayerVerdict] = []
     for layer in facts.layers or ():
         if layer.kind in NO_CACHE:

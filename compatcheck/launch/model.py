@@ -116,5 +116,7 @@ class LaunchFacts(msgspec.Struct, frozen=True, kw_only=True):
     linear: LinearPlan = LinearPlan()
     unreadable: tuple[ModelError, ...] = ()
     """Files of the model that are there and cannot be used."""
+    model_dtype: bool = False
+    """The dtype is the checkpoint's own: nobody asked for one, so that the engine may take another."""
     places: dict[str, tuple[int, int]] = {}
     """Configuration field -> the place (line, column) in the launch that decided it."""

@@ -79,9 +79,9 @@ def _short_forms(definitions: dict[str, Any]) -> None:
     """Let the schema accept what `compatcheck.matrix.shorthand` writes out."""
     text = {"type": "string", "description": "file:symbol@version, an address, or run: ...; a remark follows ' -- '."}
     for definition in definitions.values():
-        sources = definition.get("properties", {}).get("sources")
-        if sources is not None:
-            sources["items"] = {"anyOf": [text, sources["items"]]}
+        for name, sources in definition.get("properties", {}).items():
+            if name.endswith("sources") and "items" in sources:
+                sources["items"] = {"anyOf": [text, sources["items"]]}
     rule = definitions["Rule"]
     long = ("refuser", "bites", "effect")
     parts = {short: rule["properties"][name] for short, name in zip(("by", "at", "effect"), long, strict=True)}

@@ -40,6 +40,8 @@ class Sm(Strict, frozen=True, kw_only=True):
     gpus: list[str]
     smem_kib: int | None = None
     """Largest shared memory of one thread block, KiB (CUDA C++ programming guide, compute capabilities)."""
+    instead_of_bfloat16: str | None = None
+    """What `--dtype auto` makes of a bfloat16 model where the engine refuses bfloat16; None where it runs."""
 
 
 class KvCacheDtype(Strict, frozen=True, kw_only=True):
@@ -106,6 +108,8 @@ class BackendFacts(Strict, frozen=True, kw_only=True):
     joint_rules: list[JointRule] | None = None
     missing_dependency: Condition | None = None
     """MLA prefill: where this holds, the backend's package is not there."""
+    unasked: Flag | None = None
+    """Where this holds, the model makes layers of this backend by itself: a refusal by the selector stops nothing."""
     unimportable: str | None = None
     """The engine lists the backend but cannot import it: its words."""
     sources: list[Source] = []
@@ -221,6 +225,8 @@ class Engine(Strict, frozen=True, kw_only=True):
     """What the engine's base class answers where a backend states nothing."""
     selector: list[SelectorCheck]
     prefill_selector: list[SelectorCheck]
+    selector_sources: list[Source] = []
+    prefill_selector_sources: list[Source] = []
     facts: dict[str, DerivedFact]
     backends: dict[str, Backend]
     mla_prefill_backends: dict[str, Backend]

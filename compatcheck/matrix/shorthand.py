@@ -19,7 +19,7 @@ def expand(value: Any) -> Any:
         return value
     expanded: dict[Any, Any] = {}
     for key, item in value.items():
-        if key == "sources" and isinstance(item, list):
+        if isinstance(key, str) and key.endswith("sources") and isinstance(item, list):
             expanded[key] = [source(entry) if isinstance(entry, str) else expand(entry) for entry in item]
         elif key == "stops" and isinstance(item, dict) and set(item) <= set(_STOPS):
             expanded.update({_STOPS[short]: entry for short, entry in item.items()})

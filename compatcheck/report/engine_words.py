@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compatcheck.matrix.model import Engine, Matrix
 from compatcheck.resolve.configuration import Configuration
+from compatcheck.resolve.findings import NOT_ASKED
 from compatcheck.resolve.verdict import Verdict
 
 
@@ -23,7 +24,7 @@ def render(matrix: Matrix, verdict: Verdict, facts: Configuration) -> str:
         refused = next((f for f in verdict.findings if f.code == "no-linear-kernel"), None)
         return f"{refused.exception}: {refused.words}" if refused else ""
     if facts.backend is not None:
-        if verdict.engine_accepts is False:
+        if verdict.engine_accepts is False and not any(f.code == NOT_ASKED for f in verdict.findings):
             reasons = "[" + ", ".join(repr(reason) for reason in verdict.engine_reasons) + "]"
             text = engine.forced_words.replace("{backend}", facts.backend).replace("{reasons}", reasons)
             return f"ValueError: {text}"

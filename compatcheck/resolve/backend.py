@@ -18,6 +18,7 @@ from compatcheck.matrix.model import (
 from compatcheck.matrix.versions import parse
 from compatcheck.resolve.clusters import Answer, Cluster, cluster, in_order
 from compatcheck.resolve.conditions import AllOf, AnyOf, Compiler, Constant, Not, Predicate
+from compatcheck.resolve.pages import Pages
 from compatcheck.resolve.verdict import Finding
 from compatcheck.resolve.words import asked_fields, fill, placeholders
 
@@ -234,6 +235,8 @@ class BackendProgram:
         self._compiler = compiler
         self._members = [merge(backends, member, release, defaults) for member in self.backend.members]
         self.checks: list[Check] = []
+        self.pages = Pages(self.facts["block_sizes"], compiler)
+        self.unasked: Predicate = compiler.flag(self.facts["unasked"] or False)
         for check in selector:
             if in_release(check.since or "0", check.until, release):
                 self.checks += self._build(check)

@@ -14,6 +14,9 @@ from compatcheck.resolve.words import fill
 if TYPE_CHECKING:
     from compatcheck.matrix.load import LoadedMatrix
 
+NOT_ASKED = "selector-not-asked"
+"""The code of the note for a refusal by the selector that the model never meets."""
+
 _GRANTED = {"head_size": "head_sizes", "kv_cache_dtype": "kv_cache_dtypes", "block_size": "block_sizes"}
 _LISTED = {"dtype": "dtypes", "attn_type": "attn_types"}
 
@@ -161,6 +164,23 @@ class FindingFactory:
             fix=f"Use a release that has it ({when}), or another backend.",
             line=self._line(("engines", str(facts.engine), "backends", facts.backend)),
             backend=facts.backend,
+        )
+
+    def not_asked(self, engine: EngineProgram, judgement: Judgement, facts: Any) -> Finding:
+        """Return the note for a refusal that never comes: the model makes its layers without the selector."""
+        entry = engine.engine.backends[judgement.backend]
+        words = "; ".join(judgement.words)
+        return Finding(
+            code=NOT_ASKED,
+            name="The model does not ask the selector",
+            refuser="engine",
+            bites="selection",
+            effect="note",
+            message=f"{engine.engine.title} {engine.release}'s selector would refuse {judgement.backend} ({words}), "
+            "but the model makes these layers itself and does not ask it.",
+            sources=sources(entry.sources),
+            line=self._line(("engines", str(facts.engine), "backends", judgement.backend)),
+            backend=judgement.backend,
         )
 
     # -------------------------------------------------------------------------------- rules, kernels

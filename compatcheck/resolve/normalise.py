@@ -97,11 +97,23 @@ def normalise(matrix: Matrix, given: Configuration) -> Normalised:
     release, answered_as = _release(engine, values, assumed)
     _fill_pins(engine, release, values, assumed)
     _fill_mla(values, assumed)
+    if "dtype" not in values and "linear" not in values:
+        instead = dtype_on(matrix, values.get("sm"), DEFAULTS["dtype"][0])
+        if instead != DEFAULTS["dtype"][0]:
+            values["dtype"] = instead
+            ground = f"what the engine makes of a bfloat16 model on SM {values['sm']}"
+            assumed.append(Assumption("dtype", instead, ground))
     for field, (value, ground) in (LINEAR_DEFAULTS if "linear" in values else DEFAULTS).items():
         if field not in values:
             values[field] = value
             assumed.append(Assumption(field, value, ground))
     return Normalised(facts=Configuration(**values), release=release, answered_as=answered_as, assumed=tuple(assumed))
+
+
+def dtype_on(matrix: Matrix, sm: object, dtype: str) -> str:
+    """Return the dtype that a model of this dtype gets on an SM where no dtype is asked for."""
+    entry = matrix.sms.get(str(sm))
+    return (entry.instead_of_bfloat16 or dtype) if entry and dtype == "bfloat16" else dtype
 
 
 def _spell(matrix: Matrix, values: dict[str, Any], problems: list[tuple[str, str]]) -> None:

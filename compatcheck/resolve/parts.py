@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Asked:
     """What the engine's selector says of the backend that is forced, or of all of them."""
 
-    __slots__ = ("accepts", "findings", "missing", "reasons", "selected", "selection", "used")
+    __slots__ = ("accepts", "findings", "missing", "passes", "reasons", "selected", "selection", "used")
 
     def __init__(
         self,
@@ -30,6 +30,8 @@ class Asked:
         judgement: Judgement | None,
         selection: Selection | None,
         findings: tuple[Finding, ...],
+        *,
+        unasked: bool = False,
     ) -> None:
         self.selection = selection
         self.findings = findings
@@ -41,15 +43,19 @@ class Asked:
         """The backend whose route and rules are asked next."""
         if judgement is not None:
             self.accepts, self.reasons, self.missing = judgement.accepted, judgement.words, judgement.missing
-            self.selected = forced if self.accepts else None
+            if unasked:
+                self.missing = frozenset()
+            self.selected = forced if self.accepts or unasked else None
         elif selection is not None:
             self.accepts, self.missing = selection.accepts, selection.missing
             self.selected = self.used = selection.selected
+        self.passes = True if unasked else self.accepts
+        """Whether a start goes on: as the selector says, unless the model does not ask it."""
 
     @property
     def reached(self) -> bool:
         """Whether a start gets past the selector, as far as can be told."""
-        return self.accepts is not False and self.used is not None
+        return self.passes is not False and self.used is not None
 
 
 class Taken:
@@ -107,7 +113,7 @@ def assemble(
     untested = library.untested if first is None or first.effect == "note" else None
     selection = asked.selection
     return Verdict(
-        verdict=verdict_name(asked.accepts, findings, missing, untested),
+        verdict=verdict_name(asked.passes, findings, missing, untested),
         engine_accepts=asked.accepts,
         engine_reasons=asked.reasons,
         selected=asked.selected,

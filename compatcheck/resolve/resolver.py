@@ -35,7 +35,6 @@ _called = attrgetter(
     "dtype",
     "kv_cache_dtype",
     "head_size",
-    "block_size",
     "num_qo_heads",
     "num_kv_heads",
     "flashinfer_version",
@@ -128,7 +127,7 @@ class Resolver:
         route = self._route(engine, facts) if reached else NO_ROUTE
         prefill = engine.select_prefill(facts) if reached and _has_mla_prefill(engine, facts) else None
         ruled = self._apply_rules(engine, facts, route.answer, reached=reached)
-        library = self._ask_kernels(facts, route.answer, ruled) if route.answer is not None else NOTHING_SAID
+        library = self._ask_kernels(engine, facts, route.answer, ruled) if route.answer is not None else NOTHING_SAID
         # `normal.assumed` is kept alive by the verdict that holds it, so its id is not given to another.
         key = (asked, route, prefill, ruled, library, id(normal.assumed), normal.answered_as)
         verdict = self._verdicts.get(key)
@@ -149,18 +148,26 @@ class Resolver:
             selection = engine.select(facts)
         elif facts.backend in engine.present:
             judgement = engine.judge(facts.backend, facts)
-        key = (engine, judgement, selection, outside and outside[1], facts.sm if selection is not None else None)
+        unasked = (
+            judgement is not None
+            and judgement.accepted is False
+            and engine.program(judgement.backend).unasked.test(facts) is True
+        )
+        sm = facts.sm if selection is not None else None
+        key = (engine, judgement, unasked, selection, outside and outside[1], sm)
         asked = self._asked.get(key)
         if asked is None:
             if len(self._asked) > _CACHE_LIMIT:
                 self._asked.clear()
             findings = list(outside[0]) if outside else []
-            if judgement is not None:
+            if judgement is not None and unasked:
+                findings.append(self.make.not_asked(engine, judgement, facts))
+            elif judgement is not None:
                 findings += self.make.from_judgement(engine, judgement, facts)
             if selection is not None and selection.accepts is False:
                 findings.append(self.make.nothing_selected(engine, selection, facts))
                 findings += [f for j in selection.judgements for f in self.make.from_judgement(engine, j, facts)]
-            asked = self._asked[key] = Asked(facts.backend, judgement, selection, tuple(findings))
+            asked = self._asked[key] = Asked(facts.backend, judgement, selection, tuple(findings), unasked=unasked)
         return asked
 
     def _not_in_release(self, engine: EngineProgram, facts: Configuration) -> tuple[tuple[Finding, ...], Any] | None:
@@ -215,21 +222,23 @@ class Resolver:
                 missing |= program.missing(facts)
         return Ruled(tuple(findings), missing, frozenset(kernels))
 
-    def _ask_kernels(self, facts: Configuration, route: RouteAnswer, ruled: Ruled) -> Library:
-        key = (route.id, ruled.kernels, facts.engine, _called(facts))
+    def _ask_kernels(self, engine: EngineProgram, facts: Configuration, route: RouteAnswer, ruled: Ruled) -> Library:
+        page = None if facts.block_size is None else engine.program(str(facts.backend)).pages.of(facts)
+        key = (route.id, ruled.kernels, facts.engine, page, _called(facts))
         library = self._library.get(key)
         if library is None:
             if len(self._library) > _CACHE_LIMIT:
                 self._library.clear()
-            library = self._library[key] = self._call_kernels(facts, route, ruled.kernels)
+            library = self._library[key] = self._call_kernels(cell_of(facts, route, page), facts, route, ruled.kernels)
         return library
 
-    def _call_kernels(self, facts: Configuration, route: RouteAnswer, covered: frozenset[str]) -> Library:
+    def _call_kernels(
+        self, cell: KernelCell, facts: Configuration, route: RouteAnswer, covered: frozenset[str]
+    ) -> Library:
         """Return the library's refusals for the route's kernels, and what nobody has stated."""
         findings: list[Finding] = []
         untested: str | None = None
         missing: frozenset[str] = frozenset()
-        cell = cell_of(facts, route)
         for phase in PHASES:
             id_ = getattr(route, phase)
             if id_ is None or id_ not in self.matrix.kernels:
@@ -276,8 +285,8 @@ def _route_answer(id_: str, route: Route) -> RouteAnswer:
     )
 
 
-def cell_of(facts: Configuration, route: RouteAnswer) -> KernelCell:
-    """Return the kernel call that a configuration makes on a route."""
+def cell_of(facts: Configuration, route: RouteAnswer, page_size: int | None = None) -> KernelCell:
+    """Return the kernel call that a configuration makes on a route, with pages of `page_size` tokens."""
     dtype = facts.dtype
     kv = str(facts.kv_cache_dtype)
     kv = str(dtype) if kv == "auto" else KERNEL_DTYPES.get(kv, kv)
@@ -287,7 +296,7 @@ def cell_of(facts: Configuration, route: RouteAnswer) -> KernelCell:
         kv_dtype=kv,
         o_dtype=route.output_dtype or dtype,
         head_size=facts.head_size,
-        page_size=facts.block_size,
+        page_size=page_size,
         group=_group(facts),
         flashinfer_version=facts.flashinfer_version,
         torch_version=facts.torch_version,

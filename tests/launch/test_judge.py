@@ -56,6 +56,24 @@ def test_skipped_layers_keep_the_model_dtype(loaded: LoadedMatrix) -> None:
     assert dtypes == {"sliding_attention": "auto", "full_attention": "fp8"}
 
 
+@pytest.mark.parametrize(
+    ("option", "dtype", "verdict"),
+    [
+        ("", "float16", "supported"),
+        (" --dtype auto", "float16", "supported"),
+        (" --dtype bfloat16", "bfloat16", "unsupported"),
+    ],
+)
+def test_a_bfloat16_model_runs_in_float16_where_it_must(
+    option: str, dtype: str, verdict: str, loaded: LoadedMatrix
+) -> None:
+    judged = judge(loaded, f"vllm serve Qwen/Qwen3-8B{option}", sm="T4", engine_version="0.33.0")
+    assert (judged.facts.dtype, judged.lead.verdict) == (dtype, verdict)
+    assert ("vllm-bf16-sm75" in codes(judged)) is (verdict == "unsupported")
+    newer = judge(loaded, f"vllm serve Qwen/Qwen3-8B{option}", sm="L4", engine_version="0.33.0")
+    assert (newer.facts.dtype, newer.lead.verdict) == ("bfloat16", "supported")
+
+
 def test_the_image_says_the_release_and_options_win(loaded: LoadedMatrix) -> None:
     script = "docker run vllm/vllm-openai:v0.25.1 Qwen/Qwen3-8B --kv-cache-dtype nvfp4"
     assert judge(loaded, script, sm="12.0").facts.engine_version == "0.25.1"

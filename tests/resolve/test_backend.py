@@ -115,3 +115,24 @@ def test_a_parent_s_change_reaches_the_child(small: Small) -> None:
     verdict = judge(loaded, engine_version="0.1.0", sm="9.0", backend="FLASHINFER", head_size=100)
     assert codes(verdict) == ["selector-head-size"]
     assert verdict.engine_reasons == ("head_size not supported",)
+
+
+@pytest.mark.parametrize(
+    ("backend", "sm", "block", "page"),
+    [
+        ("FLASHINFER", "9.0", None, None),
+        ("FLASHINFER", "9.0", 64, 64),
+        ("FLASHINFER", "9.0", 48, 16),
+        ("FLASHINFER", "10.0", 256, 64),
+        ("FLASHMLA", "9.0", 256, 64),
+        ("CUTLASS_MLA", "10.0", 256, 128),
+        ("B12X", "12.0", 128, 128),
+        ("FLASHMLA_SPARSE_DSV41", "9.0", 128, 64),
+        ("FLASHMLA_SPARSE_DSV41", "10.0", 128, 128),
+    ],
+)
+def test_blocks_are_split_into_pages_that_the_kernels_take(
+    backend: str, sm: str, block: int | None, page: int | None, loaded: LoadedMatrix
+) -> None:
+    facts = normalise(loaded.matrix, Configuration(backend=backend, sm=sm, block_size=block)).facts
+    assert loaded.resolver.engine("vllm", "0.33.0").program(backend).pages.of(facts) == page

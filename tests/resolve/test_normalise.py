@@ -225,3 +225,13 @@ def test_many_are_read_as_each_alone(
     for row in rows:
         alone = Configuration(**defaults | row)
         assert answer(many, Configuration(**row)) == answer(partial(normalise, loaded.matrix), alone)
+
+
+@pytest.mark.parametrize(
+    ("sm", "dtype"), [("7.5", "float16"), ("T4", "float16"), ("8.0", "bfloat16"), (None, "bfloat16")]
+)
+def test_the_dtype_taken_where_none_is_given(sm: str | None, dtype: str, loaded: LoadedMatrix) -> None:
+    normal = normalise(loaded.matrix, Configuration(sm=sm, head_size=128))
+    assert normal.facts.dtype == dtype
+    assert [a.value for a in normal.assumed if a.field == "dtype"] == [dtype]
+    assert normalise(loaded.matrix, Configuration(sm=sm, dtype="bfloat16")).facts.dtype == "bfloat16"

@@ -222,3 +222,33 @@ def test_an_unknown_engine_version_answers_all_the_same(loaded: LoadedMatrix) ->
     answer = loaded.resolver.judge(normal)
     assert answer.verdict == "supported"
     assert answer.answered_as.startswith("answered as vLLM 0.33.0")
+
+
+@pytest.mark.parametrize(
+    ("backend", "sm", "fields"),
+    [
+        ("FLASHINFER", "9.0", {"head_size": 128, "num_qo_heads": 32, "num_kv_heads": 8}),
+        ("FLASHINFER", "10.0", {"head_size": 128, "num_qo_heads": 32, "num_kv_heads": 8}),
+        ("FLASHMLA", "9.0", {"use_mla": True, "head_size": 576}),
+        ("CUTLASS_MLA", "10.0", {"use_mla": True, "head_size": 576}),
+    ],
+)
+def test_a_block_of_several_pages_runs(backend: str, sm: str, fields: dict[str, Any], loaded: LoadedMatrix) -> None:
+    for block in (128, 256):
+        given = Configuration(backend=backend, sm=sm, block_size=block, engine_version="0.33.0", **fields)
+        verdict = loaded.resolver.judge(normalise(loaded.matrix, given))
+        assert verdict.verdict == "supported", (block, verdict.untested, verdict.missing)
+
+
+def test_a_backend_that_the_model_picks_itself(loaded: LoadedMatrix) -> None:
+    """The selector would refuse, and says so; the verdict is of what the model does."""
+    given = Configuration(
+        backend="CUTLASS_MSA", sm="10.0", kv_cache_dtype="auto", head_size=128, use_sparse=True, engine_version="0.33.0"
+    )
+    verdict = loaded.resolver.judge(normalise(loaded.matrix, given))
+    assert (verdict.verdict, verdict.engine_accepts, verdict.selected) == ("supported", False, "CUTLASS_MSA")
+    assert verdict.engine_reasons == ("kv_cache_dtype not supported",)
+    assert {"selector-not-asked", "vllm-msa-cutlass-not-used"} == set(codes(verdict))
+    asked = loaded.resolver.judge(normalise(loaded.matrix, msgspec.structs.replace(given, use_sparse=False)))
+    assert (asked.verdict, asked.fails_at) == ("unsupported", "selection")
+    assert "selector-not-asked" not in codes(asked)

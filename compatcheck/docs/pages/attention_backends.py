@@ -67,6 +67,8 @@ class Section(msgspec.Struct, kw_only=True):
 
     kind: Kind
     rows: list[Row]
+    proofs: list[list[str]]
+    """What live runs proved of each row."""
     refused: list[Refused]
     features: list[Features]
 
@@ -125,17 +127,21 @@ def of_family(site: Site, family: str, sms: Sequence[str]) -> dict[str, Any]:
         "sections": [section(site, grid.newest, kind, sms) for kind in KINDS],
         "prefill": prefill(grid, sms),
         "routes": site.engine.routes,
-        "proofs": {id_: route_proof(site, id_) for id_ in site.engine.routes},
         "features": list(FEATURES),
         "lists": list(LISTS),
     }
 
 
-def route_proof(site: Site, route: str) -> list[str]:
-    """Return what live runs said of a route's kernels."""
-    entry = site.engine.routes[route]
-    kernels = dict.fromkeys(k for k in (entry.kv_write, entry.prefill, entry.decode) if k)
-    return [f"{kernel}: {line}" for kernel in kernels for line in site.kernel_proof(kernel)]
+def row_proof(site: Site, row: Row) -> list[str]:
+    """Return what live runs proved of a row: on its SMs, its kernels, with the dtypes that it says run."""
+    kvs = list(dict.fromkeys(kv for group in row.of("runs") for kv in group.kvs))
+    if row.route is None or not kvs:
+        return []
+    return [
+        line
+        for dtype in dict.fromkeys(str(site.grid.on(sm, site.grid.newest).dtype) for sm in row.sms)
+        for line in site.route_proof(row.route, row.sms, dtype, kvs)
+    ]
 
 
 def section(site: Site, release: str, kind: Kind, sms: Sequence[str]) -> Section:
@@ -147,7 +153,8 @@ def section(site: Site, release: str, kind: Kind, sms: Sequence[str]) -> Section
     rows = [row for row in everything if any(group.said.state != "refused" for group in row.groups)]
     refused = [one for row in everything for one in _refused(row, everything)]
     features = [found for backend in grid.backends(release, kind) for found in _features(grid, release, backend, sms)]
-    return Section(kind=kind, rows=rows, refused=refused, features=features)
+    proofs = [row_proof(site, row) for row in rows]
+    return Section(kind=kind, rows=rows, proofs=proofs, refused=refused, features=features)
 
 
 def _refused(row: Row, rows: list[Row]) -> list[Refused]:
@@ -202,7 +209,7 @@ def _features_on(grid: Grid, release: str, backend: str, sm: str) -> Features | 
         asked_with=f"{base[0]}, {base[1].title}",
         flags={name: ask(field, value) for name, (field, value) in FEATURES.items()},
         lists={
-            name: [str(value) for value in values if ask(field, value)[0] in ("yes", "degraded")]
+            name: [_listed(value, mark) for value in values if (mark := ask(field, value)[0]) != "no"]
             for name, (field, values) in LISTS.items()
         },
         since=entry.since,
@@ -210,10 +217,15 @@ def _features_on(grid: Grid, release: str, backend: str, sm: str) -> Features | 
     )
 
 
+def _listed(value: Any, mark: str) -> str:
+    return str(value) if mark == "yes" else f"{value} ({mark})"
+
+
 def prefill(grid: Grid, sms: Sequence[str]) -> list[dict[str, Any]]:
     """Return what each MLA prefill backend answers for `DIMENSIONS`, SMs with equal answers together."""
     release = grid.newest
     engine = grid.resolver.engine(grid.engine_name, release)
+    rules = grid.view(release).rules
     found: list[dict[str, Any]] = []
     for name in engine.prefill_backends:
         program = engine.prefill_program(name)
@@ -221,8 +233,7 @@ def prefill(grid: Grid, sms: Sequence[str]) -> list[dict[str, Any]]:
             answers = []
             for nope, rope, v in DIMENSIONS:
                 facts = msgspec.structs.replace(
-                    grid.base(release),
-                    sm=sm,
+                    grid.on(sm, release),
                     use_mla=True,
                     qk_nope_head_dim=nope,
                     qk_rope_head_dim=rope,
@@ -230,8 +241,10 @@ def prefill(grid: Grid, sms: Sequence[str]) -> list[dict[str, Any]]:
                 )
                 judgement = program.judge(facts)
                 refusing = judgement.checks
-                mark = "no" if refusing else ("?" if judgement.missing else "yes")
-                answers.append((mark, refusing[0].code if refusing else None))
+                # Only what speaks of MLA models on this SM, whatever decodes: no backend is given.
+                later = [r.code for r in rules if r.rule.effect == "unsupported" and r.holds(facts)]
+                mark = "no" if refusing else ("fails" if later else ("?" if judgement.missing else "yes"))
+                answers.append((mark, refusing[0].code if refusing else (later[0] if later else None)))
             entry = grid.engine.mla_prefill_backends[name]
             alike = next((f for f in found if f["backend"] == name and f["answers"] == answers), None)
             if alike:

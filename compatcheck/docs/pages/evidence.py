@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from compatcheck.docs.evidence import SAID
 from compatcheck.docs.pages import Page
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ def pages(site: Site) -> Iterator[Page]:
         "evidence.md.j2",
         {
             "proofs": site.evidence,
+            "said": SAID,
             "proved": {name: lines for name, lines in proved.items() if lines},
             "unproved": [name for name, lines in proved.items() if not lines],
             "codes": set(site.catalog),

@@ -155,8 +155,7 @@ class Orders:
         cells = []
         for sm, kv, shape in product(*[first for _, first in pairs]):
             facts = msgspec.structs.replace(
-                grid.base(release),
-                sm=grid.sms[sm],
+                grid.on(grid.sms[sm], release),
                 kv_cache_dtype=grid.kv_dtypes[kv],
                 use_mla=kind.use_mla,
                 use_sparse=kind.use_sparse,

@@ -24,6 +24,7 @@ def pages(site: Site) -> Iterator[Page]:
             "newest": grid.newest,
             "pins": site.engine.releases[grid.newest],
             "sms": site.matrix.sms,
+            "instead": [sm for sm, entry in site.matrix.sms.items() if entry.instead_of_bfloat16],
             "rules": len(site.catalog),
             "kernels": len(site.matrix.kernels),
             "evidence": len(site.evidence),

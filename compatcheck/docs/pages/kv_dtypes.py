@@ -26,13 +26,15 @@ def pages(site: Site) -> Iterator[Page]:
             "engine": site.engine,
             "release": grid.newest,
             "sms": grid.sms,
+            "instead": [sm for sm, entry in site.matrix.sms.items() if entry.instead_of_bfloat16],
             "dtypes": [
                 {
                     "name": name,
                     "facts": facts,
                     "capacity": capacity(facts.bits),
                     "since": first_release(grid, name),
-                    "where": where(site, name),
+                    "where": (found := where(site, name)),
+                    "anywhere": any(one["backends"] for one in found.values()),
                     "in_release": name in grid.kv_of(grid.newest),
                 }
                 for name, facts in site.matrix.kv_cache_dtypes.items()

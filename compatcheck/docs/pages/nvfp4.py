@@ -29,7 +29,9 @@ def pages(site: Site) -> Iterator[Page]:
     if KV not in site.matrix.kv_cache_dtypes or BACKEND not in site.engine.backends:
         return
     entries = [
-        e for e in site.catalog.values() if any(mentions(c, KV, frozenset({"nvfp4_route"})) for c in e.conditions)
+        e
+        for e in site.catalog.values()
+        if not e.linear and any(mentions(c, KV, frozenset({"nvfp4_route"})) for c in e.conditions)
     ]
     mla = [e for e in entries if e.refuser == "engine" and any(c.get("use_mla") for c in e.conditions)]
     yield Page(

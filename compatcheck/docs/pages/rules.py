@@ -36,7 +36,7 @@ def pages(site: Site) -> Iterator[Page]:
                 "entry": entry,
                 "kind": KINDS[entry.kind],
                 "alternatives": alternatives if len(alternatives) > 1 else [],
-                "proofs": [(kernel, line) for kernel in entry.kernels for line in site.kernel_proof(kernel)],
+                "proofs": site.code_proof(entry.code),
                 "backends": site.engine.backends,
             },
         )

@@ -73,12 +73,10 @@ def _scenario(grid: Grid, title: str, kind: str, shape_id: str, fields: dict[str
     """Return what is picked on each SM, SMs with the same pick and order together."""
     shape = next(shape for shape in SHAPES[kind] if shape.id == shape_id)
     engine = grid.resolver.engine(grid.engine_name, grid.newest)
-    base = grid.base(grid.newest)
     picks: list[dict[str, Any]] = []
     for sm in grid.sms:
         facts = msgspec.structs.replace(
-            base,
-            sm=sm,
+            grid.on(sm, grid.newest),
             use_mla=kind.startswith("mla"),
             use_sparse=kind.endswith("sparse"),
             **{**shape.fields, **fields},

@@ -21,6 +21,7 @@ RESERVED = frozenset(
         "linear-backend-overridden",
         "no-linear-kernel",
         "no-valid-backend",
+        "selector-not-asked",
         "unknown",
     }
 )
