@@ -104,15 +104,20 @@ class Grid:
         strip = self.strips[self.sheets[sheet].strips[at["sm", sm]]]
         return strip.at((at[self.kind(backend).id, shape], int(sink), at["fi", version]))
 
-    def same_sheet(self, old: str, new: str, backend: str, kv: str) -> bool:
-        """Return whether two releases are sure to say the same of a backend and a KV-cache dtype."""
+    def differing_sms(self, old: str, new: str, backend: str, kv: str) -> list[str]:
+        """Return the SMs on which two releases may say something else of a backend and a KV-cache dtype."""
         at = self.kv_dtypes.index(kv)
         one, other = self.block(old, backend).kv[at], self.block(new, backend).kv[at]
-        if one is None or one != other:
-            return False
-        pins = [self.flashinfer.index(self.engine.releases[release].flashinfer) for release in (old, new)]
-        versions = [self.strips[strip].classes[INNER.index("fi")] for strip in self.sheets[one].strips]
-        return all(classes[pins[0]] == classes[pins[1]] for classes in versions)
+        if one is None or other is None:
+            return self.sms
+        fi = INNER.index("fi")
+        was, now = [self.flashinfer.index(self.engine.releases[release].flashinfer) for release in (old, new)]
+        found: list[str] = []
+        for sm, before, after in zip(self.sms, self.sheets[one].strips, self.sheets[other].strips, strict=True):
+            classes = self.strips[before].classes[fi]
+            if before != after or classes[was] != classes[now]:
+                found.append(sm)
+        return found
 
     def base(self, release: str) -> Configuration:
         """Return the facts of a release with every default filled in, and no SM, backend or shape."""

@@ -135,9 +135,7 @@ def verdicts(site: Site, old: str, new: str) -> list[dict[str, Any]]:
             continue
         moved: dict[tuple[str, str, tuple[str, ...]], dict[tuple[str, str], list[str]]] = {}
         for kv in dtypes:
-            if grid.same_sheet(old, new, backend, kv):
-                continue
-            for sm in grid.sms:
+            for sm in grid.differing_sms(old, new, backend, kv):
                 for shape in SHAPES[grid.kind(backend).id]:
                     was = states.of(old, backend, sm, kv, shape.id)
                     now = states.of(new, backend, sm, kv, shape.id)
