@@ -15,9 +15,6 @@ from compatcheck.resolve.configuration import Configuration
 if TYPE_CHECKING:
     from compatcheck.host.model import Host
 
-WRITER = "nvfp4_quantize_append_paged_kv_cache_with_slot_mapping"
-"""What vLLM's slot-mapping path imports from flashinfer (vllm/v1/attention/backends/flashinfer.py@0.33.0)."""
-
 
 def read_host(host_file: Path | None, *, gpus: bool = True, toolkit: bool = True, files: bool = True) -> Host:
     """Return a saved host, or this one. Leaves with exit code 2 where the file cannot be used."""
@@ -59,7 +56,12 @@ def fill_from_host(given: Configuration, host_file: Path | None) -> tuple[list[C
 
 
 def versions_of(given: Configuration, host: Host) -> dict[str, Any]:
-    """Return the versions that a host has installed, for the fields that are not given."""
+    """Return the versions that a host has installed, for the fields that are not given.
+
+    A host with vLLM and without FlashInfer answers that FlashInfer is not there: no pin takes its place.
+    """
+    from compatcheck.host.symbols import SLOT_MAPPING_APPEND
+
     found: dict[str, Any] = {}
     for field, package in (
         ("engine_version", "vllm"),
@@ -73,7 +75,10 @@ def versions_of(given: Configuration, host: Host) -> dict[str, Any]:
     if torch is not None and torch.cuda is not None and given.cuda_version is None:
         found["cuda_version"] = torch.cuda
     if "flashinfer_version" in found and given.slot_mapping_helpers is None:
-        present = host.flashinfer_exports.get(WRITER)
+        present = host.importable(SLOT_MAPPING_APPEND)
         if present is not None:
             found["slot_mapping_helpers"] = present
+    asked = given.flashinfer_version is not None or given.has_flashinfer is not None
+    if not asked and host.version("vllm") is not None and host.version("flashinfer-python") is None:
+        found["has_flashinfer"] = False
     return found

@@ -127,7 +127,10 @@ def _linear(loaded: LoadedMatrix, tables: list[SupportTable]) -> list[tuple[Line
     from compatcheck.resolve.configuration import Configuration
 
     about = dict.fromkeys((table.sm, table.engine_version, table.flashinfer_version) for table in tables)
-    asked = (Configuration(sm=sm, engine_version=v, flashinfer_version=fi) for sm, v, fi in about)
+    asked = (
+        Configuration(sm=sm, engine_version=v, flashinfer_version=fi, has_flashinfer=None if fi else False)
+        for sm, v, fi in about
+    )
     return [picks for picks in (linear_picks(loaded, one) for one in asked) if picks]
 
 

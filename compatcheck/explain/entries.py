@@ -6,7 +6,7 @@ from compatcheck.explain.entry import Entry as Entry
 from compatcheck.explain.linear import linear_entries
 from compatcheck.explain.own_codes import own_entries
 from compatcheck.matrix.load import LoadedMatrix
-from compatcheck.matrix.model import Backend, BackendChange, Engine, Kernel, Rule, Source
+from compatcheck.matrix.model import Backend, BackendChange, Engine, Kernel, Rule, Source, rules_of
 from compatcheck.resolve.describe import describe_condition, describe_flag, describe_grants
 from compatcheck.resolve.findings import sources
 
@@ -67,11 +67,11 @@ def _selector(name: str, engine: Engine, loaded: LoadedMatrix) -> list[Entry]:
             line=loaded.line(("engines", name, "selector")),
         )
         for check in engine.selector
-        if check.check != "joint_rules"
+        if check.check not in ("imports", "joint_rules")
     ]
     joint: dict[str, Entry] = {}
     for backend_name, backend in engine.backends.items():
-        for rule in [*(backend.joint_rules or []), *(r for c in backend.changes for r in c.joint_rules or [])]:
+        for rule in [rule for layer in (backend, *backend.changes) for rule in rules_of(layer)]:
             known = joint.get(rule.code)
             words = tuple(dict.fromkeys((*(known.words if known else ()), rule.words)))
             on = (

@@ -49,6 +49,19 @@ class JointRule(Limited, frozen=True, kw_only=True):
     sources: list[Source] = []
 
 
+class ModelSetting(Limited, frozen=True, kw_only=True):
+    """What the engine sets for a model family where `when` holds, before it selects anything."""
+
+    types: list[str]
+    """`model_type` of the checkpoint's configuration."""
+    when: Condition | None = None
+    set: dict[str, str | int | bool]
+    """Configuration field -> what it becomes."""
+    words: str | None = None
+    """What the log says."""
+    sources: list[Source] = []
+
+
 class PriorityCase(Limited, frozen=True, kw_only=True):
     """The order in which backends are tried where `when` holds; names that the release lacks are passed over."""
 

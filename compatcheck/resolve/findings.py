@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from compatcheck.matrix.model import Backend, Kernel, Refusal, Rule, Source
+from compatcheck.matrix.model import Backend, Kernel, Refusal, Rule, Source, rules_of
 from compatcheck.resolve.backend import FLAG_OF_FIELD, BackendProgram, Check, Judgement
 from compatcheck.resolve.describe import describe_flag, describe_grants
 from compatcheck.resolve.engine import EngineProgram, Selection
@@ -57,7 +57,7 @@ class FindingFactory:
             finding = self._checks[key] = Finding(
                 code=check.code,
                 name=words,
-                refuser="engine",
+                refuser="package" if check.imports else "engine",
                 bites="selection",
                 effect="unsupported",
                 message=_sentence(f"{title}'s selector refuses {backend}", words, required, actual),
@@ -237,8 +237,8 @@ class FindingFactory:
 def _history(backend: Backend, check: Check) -> tuple[str, ...]:
     """Return how the backend's answer to this check changed from release to release, oldest first."""
     if check.rule is not None:
-        layers = [(backend.since, backend.joint_rules), *((c.since, c.joint_rules) for c in backend.changes)]
-        rules = [(since, rule) for since, rules in layers for rule in rules or [] if rule.code == check.code]
+        layers = [(layer.since, rules_of(layer)) for layer in (backend, *backend.changes)]
+        rules = [(since, rule) for since, rules in layers for rule in rules if rule.code == check.code]
         said = tuple(f"since {rule.since or since}: {rule.words}" for since, rule in rules)
         return said if len(said) > 1 or (rules and rules[0][1].since) else ()
     field = check.code.removeprefix("selector-").replace("-", "_")

@@ -18,6 +18,7 @@ from compatcheck.resolve.configuration import (
     spell_dtype,
 )
 from compatcheck.resolve.linear_names import check_linear_names, spell_linear
+from compatcheck.resolve.model_settings import set_for_model
 from compatcheck.resolve.verdict import Assumption
 
 ATTN_TYPES = ("decoder", "encoder", "encoder_only", "encoder_decoder")
@@ -101,6 +102,8 @@ def normalise(matrix: Matrix, given: Configuration) -> Normalised:
         if field not in values:
             values[field] = value
             assumed.append(Assumption(field, value, ground))
+    if "linear" not in values:
+        set_for_model(matrix, engine, release, values, assumed)
     return Normalised(facts=Configuration(**values), release=release, answered_as=answered_as, assumed=tuple(assumed))
 
 
@@ -181,6 +184,8 @@ def _fill_pins(engine: Engine, release: str, values: dict[str, Any], assumed: li
         ("torch_version", pins.torch),
         ("cuda_version", pins.cuda),
     ):
+        if field == "flashinfer_version" and values.get("has_flashinfer") is False:
+            continue  # what is not installed has no version, whatever the engine pins
         if field not in values and value is not None:
             values[field] = value
             assumed.append(Assumption(field, value, ground))

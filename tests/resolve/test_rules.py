@@ -27,8 +27,8 @@ NVFP4: dict[str, Any] = {
     ("version", "verdict", "code"),
     [
         ("0.6.13", "unsupported", "fi-slot-mapping-helpers"),
-        ("0.6.14", "unsupported", "fi-slot-mapping-helpers-0-6-14"),
-        ("0.6.14+cu130", "unsupported", "fi-slot-mapping-helpers-0-6-14"),
+        ("0.6.14", "unsupported", "fi-slot-mapping-helpers"),
+        ("0.6.14+cu130", "unsupported", "fi-slot-mapping-helpers"),
         ("0.6.14.dev20260601", "unknown", "fi-slot-mapping-helpers-nightly"),
         ("0.6.15.dev1", "supported", None),
         ("0.6.15", "supported", None),

@@ -78,6 +78,11 @@ def _operand(key: str, operand: Any, field: Field, here: Path) -> Iterator[Found
             yield here, f"`absent` is true or false, found {operand!r}"
         elif not field.nullable:
             yield here, "this field always has a value: where it is absent it is not known, and nothing follows"
+    elif key == "known":
+        if operand is not True:
+            yield here, f"`known` is true or left out, found {operand!r}"
+        elif not field.nullable:
+            yield here, "this field is never absent: without a value every condition on it is unknown"
     elif int not in field.kinds:
         yield here, f"`{key}` compares numbers, and this field is not one"
     elif isinstance(operand, bool) or not isinstance(operand, int):
