@@ -17,7 +17,7 @@ Vector = tuple[Any, ...]
 
 _PLAIN = (str, int, bool, type(None))
 _NOT_PARTS = frozenset(
-    {"fields", "asks", "words", "code", "rule", "_key", "_engine", "values", "_cache", "_asked", "_get", "_matches"}
+    {"fields", "asks", "words", "code", "rule", "values", "_key", "_engine", "_cache", "_asked", "_get", "_matches"}
 )
 
 

@@ -67,8 +67,9 @@ def merge(backends: dict[str, Backend], name: str, release: str, defaults: Backe
             ):
                 facts[field] = value
     for field in ("import_rules", "joint_rules"):
-        if facts[field]:
-            facts[field] = of_release(facts[field], release)
+        rules: list[JointRule] | None = facts[field]
+        if rules:
+            facts[field] = of_release(rules, release)
     fallback = (
         merge(backends, backend.extends, release, defaults) if backend.extends else msgspec.structs.asdict(defaults)
     )

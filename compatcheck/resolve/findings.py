@@ -237,7 +237,8 @@ class FindingFactory:
 def _history(backend: Backend, check: Check) -> tuple[str, ...]:
     """Return how the backend's answer to this check changed from release to release, oldest first."""
     if check.rule is not None:
-        layers = [(layer.since, rules_of(layer)) for layer in (backend, *backend.changes)]
+        changes = [(change.since, rules_of(change)) for change in backend.changes]
+        layers = [(backend.since, rules_of(backend)), *changes]
         rules = [(since, rule) for since, rules in layers for rule in rules if rule.code == check.code]
         said = tuple(f"since {rule.since or since}: {rule.words}" for since, rule in rules)
         return said if len(said) > 1 or (rules and rules[0][1].since) else ()
