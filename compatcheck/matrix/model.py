@@ -231,6 +231,8 @@ class Engine(Strict, frozen=True, kw_only=True):
     prefill_selector: list[SelectorCheck]
     facts: dict[str, DerivedFact]
     backends: dict[str, Backend]
+    other_backends: dict[str, str] = {}
+    """Names of the engine's registry that are no CUDA backends -> what each is."""
     mla_prefill_backends: dict[str, Backend]
     priorities: list[PriorityList]
     mla_prefill_priorities: list[PriorityList]

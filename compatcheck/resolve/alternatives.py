@@ -30,7 +30,7 @@ def find_alternatives(resolver: Resolver, given: Configuration, verdict: Verdict
     FlashInfer), a newer FlashInfer, and pairs of these. For a linear layer: no forced kernel, another
     --linear-backend, newer releases. Nothing that changes the model is offered.
     """
-    if given.sm is None and not verdict.findings:
+    if (given.sm is None and not verdict.findings) or normalise(resolver.matrix, given).beyond is not None:
         return ()
     single = _single_changes(resolver, given) if given.linear is None else linear_changes(resolver, given)
     found: list[Alternative] = []

@@ -141,6 +141,11 @@ class EngineProgram:
     def select(self, facts: Any) -> Selection:
         """Return what the engine picks: every candidate, every refusal, and what is missing to be sure."""
         order, missing = self.order(facts)
+        if order is None:
+            lists, decide = self._order
+            tried = list(dict.fromkeys(name for i in decide.possible(facts) if i is not None for name in lists[i]))
+            if all(self.program(name).judge(facts).accepted is False for name in tried):
+                order, missing = tried, frozenset()  # whichever order it is, everybody refuses
         return self._walk([self.program(name) for name in order or []], missing, facts)
 
     def select_prefill(self, facts: Any) -> Selection:

@@ -115,7 +115,7 @@ class FindingFactory:
             bites="selection",
             effect="unsupported",
             message=f"{engine.engine.title} {engine.release} finds no attention backend for this configuration "
-            f"on SM {facts.sm}. {refused}",
+            f"on {f'SM {facts.sm}' if facts.sm else 'any GPU'}. {refused}",
             words=engine.engine.none_words,
             exception="ValueError",
             fix="See the alternatives: another KV-cache dtype, release or GPU.",

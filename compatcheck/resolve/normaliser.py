@@ -69,6 +69,7 @@ class Normaliser:
             release=frame.release,
             answered_as=frame.answered_as,
             assumed=frame.assumed,
+            beyond=frame.beyond,
         )
 
     def _learn(self, key: tuple[object, ...], shape: tuple[str, ...], given: dict[str, Any]) -> Normalised:
@@ -82,7 +83,7 @@ class Normaliser:
         changed = {field: value for field, value in after.items() if value is not before[field]}
         spelled = {field: changed.pop(field) for field in _NAMES if field in changed and field in given}
         assumed = self._assumed.setdefault(normal.assumed, normal.assumed)
-        self._frames[key] = _Frame(changed, normal.release, normal.answered_as, assumed)
+        self._frames[key] = _Frame(changed, normal.release, normal.answered_as, assumed, normal.beyond)
         self._names[tuple([given.get(field) for field in _NAMES])] = spelled
         self._remember_sizes(shape, given)
         return normal
@@ -109,6 +110,7 @@ class _Frame(msgspec.Struct):
     release: str
     answered_as: str | None
     assumed: tuple[Assumption, ...]
+    beyond: str | None
 
 
 def _given(configuration: Configuration) -> dict[str, Any]:

@@ -117,6 +117,8 @@ class Resolver:
         parts give the same verdict object.
         """
         facts = normal.facts
+        if normal.beyond is not None:
+            return Verdict(verdict="unknown", engine_accepts=None, untested=normal.beyond, assumed=normal.assumed)
         if facts.linear is not None:
             return self.linear.judge(normal)
         engine = self.engine(str(facts.engine), normal.release)

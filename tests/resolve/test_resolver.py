@@ -222,3 +222,11 @@ def test_an_unknown_engine_version_answers_all_the_same(loaded: LoadedMatrix) ->
     answer = loaded.resolver.judge(normal)
     assert answer.verdict == "supported"
     assert answer.answered_as.startswith("answered as vLLM 0.33.0")
+
+
+def test_what_nobody_takes_needs_no_gpu_to_tell(loaded: LoadedMatrix) -> None:
+    answer = judge(loaded, kv_cache_dtype="octave_k3v3", head_size=128)
+    assert (answer.verdict, answer.selected, answer.missing) == ("unsupported", None, ())
+    assert answer.rejected is not None
+    assert not any("MLA" in name for name in answer.rejected)
+    assert "None" not in answer.findings[0].message
