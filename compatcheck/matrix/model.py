@@ -243,6 +243,9 @@ class Engine(Strict, frozen=True, kw_only=True):
     routing: list[RouteCase]
     forced_words: str
     none_words: str
+    unknown_dtype_words: list[str] = []
+    """What the option's parser and the configuration say of a KV-cache dtype that the release does not know."""
+    unknown_backend_words: list[str] = []
     linear: Linear | None = None
     """Kernels of quantised linear layers, and how the engine picks one."""
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from compatcheck.matrix.model import Backend, Kernel, Refusal, Rule, Source, rules_of
 from compatcheck.resolve.backend import FLAG_OF_FIELD, BackendProgram, Check, Judgement
+from compatcheck.resolve.decided import decided_at
 from compatcheck.resolve.describe import describe_flag, describe_grants
 from compatcheck.resolve.engine import EngineProgram, Selection
 from compatcheck.resolve.verdict import Finding, FindingSource
@@ -53,6 +54,7 @@ class FindingFactory:
             required, actual = self._values(engine.program(backend), check, facts)
             title = f"{engine.engine.title} {engine.release}"
             entry = engine.engine.backends[backend]
+            at = decided_at(engine.engine.backends, backend, engine.release, check)
             rule = check.rule
             finding = self._checks[key] = Finding(
                 code=check.code,
@@ -68,7 +70,7 @@ class FindingFactory:
                 fix=rule.fix if rule else None,
                 history=_history(entry, check),
                 sources=sources((rule.sources if rule and rule.sources else entry.sources) or entry.sources),
-                line=self._line(("engines", str(facts.engine), "backends", backend)),
+                line=self._line(("engines", str(facts.engine), "backends", *at)),
                 backend=backend,
             )
         return finding
@@ -230,7 +232,7 @@ class FindingFactory:
             kernel=id_,
         )
 
-    def _line(self, path: tuple[str, ...]) -> str | None:
+    def _line(self, path: tuple[str | int, ...]) -> str | None:
         return self._loaded.line(path)
 
 

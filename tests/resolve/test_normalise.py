@@ -251,7 +251,8 @@ def test_a_flash_attn_version_that_does_not_exist(loaded: LoadedMatrix) -> None:
 def test_a_version_like_none_that_is_known_leaves_everything_open(
     loaded: LoadedMatrix, field: str, version: str
 ) -> None:
-    answer = loaded.resolver.resolve(Configuration(sm="9.0", head_size=128, backend="FLASH_ATTN", **{field: version}))
+    given: dict[str, Any] = {"sm": "9.0", "head_size": 128, "backend": "FLASH_ATTN", field: version}
+    answer = loaded.resolver.resolve(Configuration(**given))
     assert (answer.verdict, answer.engine_accepts, answer.alternatives) == ("unknown", None, ())
     assert answer.untested is not None
     assert answer.untested.endswith(f"and nothing of {version}")
