@@ -41,10 +41,11 @@ def run_check(
         )
     ]
     if words:
+        from compatcheck.printable import printable
         from compatcheck.report.engine_words import render as say
 
         for answer in answers:
-            sys.stdout.write(say(loaded.matrix, answer.lead, answer.facts) + "\n")
+            sys.stdout.write(printable(say(loaded.matrix, answer.lead, answer.facts), lines=True) + "\n")
     elif format_ == "text":
         _text(answers)
     elif format_ in ("json", "jsonl"):

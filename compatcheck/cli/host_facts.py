@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
 import msgspec
 
+from compatcheck.cli.complain import complain
 from compatcheck.cli.exit_codes import USAGE
 from compatcheck.resolve.configuration import Configuration
 
@@ -26,7 +26,7 @@ def read_host(host_file: Path | None, *, gpus: bool = True, toolkit: bool = True
     try:
         return load_host(host_file)
     except HostFileError as error:
-        click.echo(str(error), err=True)
+        complain(str(error), lines=True)
         sys.exit(USAGE)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from compatcheck.cli.complain import complain
 from compatcheck.cli.exit_codes import USAGE
 from compatcheck.cli.fields import ALIASES, FLAGS, INTEGERS, configuration_of, option_of
 from compatcheck.resolve.configuration import FIELDS, Configuration
@@ -72,5 +73,5 @@ def load_matrix(matrix_file: Path | None, overlays: tuple[Path, ...]) -> LoadedM
     try:
         return load(matrix_file, overlays)
     except MatrixError as error:
-        click.echo(str(error), err=True)
+        complain(str(error), lines=True)
         raise click.exceptions.Exit(USAGE) from error

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from compatcheck.cli.complain import complain
 from compatcheck.cli.exit_codes import FINDINGS, FINE, UNKNOWN, USAGE
 from compatcheck.cli.options import load_matrix, matrix_options
 from compatcheck.resolve.configuration import Configuration
@@ -75,7 +76,7 @@ def scan(
     problems += [f"{d.file}:{d.line}:{d.column}: {d.message}" for s in scans if (d := s.unreadable) is not None]
     _write(scans, format_)
     for problem in problems:
-        click.echo(problem, err=True)
+        complain(problem)
     sys.exit(_exit_code(scans, problems))
 
 
@@ -86,7 +87,7 @@ def _valid(loaded: Any, given: Configuration) -> Configuration:
         normalise(loaded.matrix, given)
     except ConfigurationError as error:
         for field, text in error.problems:
-            click.echo(f"compatcheck scan: --{field.replace('_', '-')}: {text}", err=True)
+            complain(f"compatcheck scan: --{field.replace('_', '-')}: {text}")
         sys.exit(USAGE)
     return given
 
@@ -152,7 +153,7 @@ def _write(scans: list[FileScan], format_: str) -> None:
             for name in ("unsupported", "degraded", "unknown", "supported")
             if (count := sum(launch.verdict == name for launch in launches))
         )
-        click.echo(f"{len(launches)} launches in {len(scans)} files" + (f": {counts}" if counts else ""), err=True)
+        complain(f"{len(launches)} launches in {len(scans)} files" + (f": {counts}" if counts else ""))
 
 
 def _exit_code(scans: list[FileScan], problems: list[str]) -> int:

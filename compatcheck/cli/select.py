@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from compatcheck.cli.complain import complain
 from compatcheck.cli.exit_codes import FINDINGS, FINE, UNKNOWN, USAGE
 from compatcheck.cli.options import configuration_options, given_configuration, load_matrix, matrix_options
 from compatcheck.resolve.normalise import ConfigurationError, normalise
@@ -55,7 +56,7 @@ def select(
             answers.append((answer, reason, f"{title}{headline(facts=facts, verdict=_verdict(answer.selected))}"))
     except ConfigurationError as error:
         for field, text in error.problems:
-            click.echo(f"compatcheck select: --{field.replace('_', '-')}: {text}", err=True)
+            complain(f"compatcheck select: --{field.replace('_', '-')}: {text}")
         sys.exit(USAGE)
     if format_ == "json":
         documents = [msgspec.to_builtins(a) | ({"why": msgspec.to_builtins(r)} if r else {}) for a, r, _ in answers]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from compatcheck.printable import printable
 from compatcheck.report.diagnostic import Diagnostic
 
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
@@ -28,5 +29,5 @@ def _line(diagnostic: Diagnostic) -> str:
 
 
 def _escape(text: str, *, for_property: bool) -> str:
-    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    text = printable(text.replace("\r\n", "\n"), lines=True).replace("%", "%25").replace("\n", "%0A")
     return text.replace(":", "%3A").replace(",", "%2C") if for_property else text
