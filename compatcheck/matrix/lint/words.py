@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from compatcheck.matrix.errors import Problem
 from compatcheck.matrix.lint.context import Context
+from compatcheck.matrix.lint.regexes import slow
 from compatcheck.matrix.model import Backend, BackendChange, JointRule, Refusal, Rule, SelectorCheck
 from compatcheck.matrix.yaml_reader import Path
 from compatcheck.resolve.configuration import FIELDS
@@ -63,6 +64,10 @@ def _pattern(path: Path, pattern: str) -> Iterator[tuple[Path, str]]:
         compiled = re.compile(pattern, re.DOTALL)
     except re.error as error:
         yield path, f"not a regular expression: {error}"
+        return
+    endless = slow(pattern)
+    if endless:
+        yield path, f"{pattern!r} may take for ever on a long log: {endless}; bound it, such as {{0,80}}"
         return
     if compiled.search("") and compiled.search("\u241f"):
         yield path, f"{pattern!r} matches every text; an error without a text is ^$"
