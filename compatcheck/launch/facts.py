@@ -9,6 +9,7 @@ import msgspec
 from compatcheck.launch import docker, findings
 from compatcheck.launch.arguments import Parsed, parse_arguments
 from compatcheck.launch.checkpoint import scheme_overrides
+from compatcheck.launch.context_parallel import gqa_finding
 from compatcheck.launch.environment import EnvironmentFacts, read_environment
 from compatcheck.launch.flag_table import FlagTable, release_for, releases, table
 from compatcheck.launch.model import Launch, LaunchFacts, Layer, Placed, Report, Setting, Word
@@ -232,6 +233,11 @@ class _Reader:
         """
         ranks = options.tensor_parallel
         heads = own.get("num_qo_heads")
+        kv_heads = own.get("num_kv_heads")
+        if options.decode_context_parallel > 1 and heads and kv_heads and not own.get("use_mla"):
+            unfit = gqa_finding(name, heads, kv_heads, ranks, options.decode_context_parallel)
+            line, column = options.places.get("use_dcp", (self.launch.line, self.launch.column))
+            self.findings += [Placed(unfit, line, column)] if unfit is not None else []
         if not isinstance(heads, int) or ranks <= 1:
             return
         if heads % ranks:

@@ -20,6 +20,7 @@ class OptionFacts:
         self.fields: dict[str, Any] = {}
         self.places: dict[str, tuple[int, int]] = {}
         self.tensor_parallel = 1
+        self.decode_context_parallel = 1
         self.text_only = False
         self.sliding_window_disabled = False
         self.skip_layers: tuple[str, ...] = ()
@@ -172,6 +173,8 @@ def _context_parallel(field: str) -> Callable[[OptionFacts, Setting], str]:
     def handle(facts: OptionFacts, setting: Setting) -> str:
         if isinstance(setting.value, int) and setting.value > 1:
             facts.set(field, True, setting)
+        if field == "use_dcp" and isinstance(setting.value, int):
+            facts.decode_context_parallel = setting.value
         return "context parallelism"
 
     return handle
