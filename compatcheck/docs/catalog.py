@@ -165,7 +165,7 @@ def _joint_rules(engine: Engine, found: dict[str, Entry]) -> None:
                 if entry is None:
                     entry = found[rule.code] = Entry(
                         code=rule.code,
-                        title=rule.words,
+                        title=rule.title or rule.words,
                         kind="combination",
                         refuser="package" if rule in (layer.import_rules or ()) else "engine",
                         bites="selection",
@@ -174,7 +174,8 @@ def _joint_rules(engine: Engine, found: dict[str, Entry]) -> None:
                         or "The backend refuses this combination, though it may grant each part by itself.",
                         fix=rule.fix or "Choose another backend, or change one of the facts above.",
                     )
-                _add(entry.words, rule.words)
+                for words in (rule.words, *rule.more_words):
+                    _add(entry.words, words)
                 _add(entry.backends, name)
                 _add(entry.when, describe_condition(rule.when))
                 _add(entry.conditions, rule.when)

@@ -98,7 +98,7 @@ def _selector(name: str, engine: Engine, loaded: LoadedMatrix) -> list[Entry]:
     for backend_name, backend in both:
         for rule in [rule for layer in (backend, *backend.changes) for rule in rules_of(layer)]:
             known = joint.get(rule.code)
-            words = tuple(dict.fromkeys((*(known.words if known else ()), rule.words)))
+            words = tuple(dict.fromkeys((*(known.words if known else ()), rule.words, *rule.more_words)))
             on = (
                 f"{known.facts[2][1]}, {backend_name}"
                 if known and backend_name not in known.facts[2][1]
@@ -107,10 +107,10 @@ def _selector(name: str, engine: Engine, loaded: LoadedMatrix) -> list[Entry]:
             joint[rule.code] = Entry(
                 id=rule.code,
                 kind="selector rule",
-                title=rule.words,
+                title=rule.title or (known.title if known else rule.words),
                 words=words,
                 facts=(
-                    ("refused by", "engine"),
+                    ("refused by", "package" if rule in (backend.import_rules or ()) else "engine"),
                     ("bites", "selection"),
                     ("backends", on),
                     ("where", describe_condition(rule.when)),

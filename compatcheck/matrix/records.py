@@ -44,6 +44,10 @@ class JointRule(Limited, frozen=True, kw_only=True):
     code: str
     when: Condition
     words: str
+    title: str | None = None
+    """What it is, where the words do not say it."""
+    more_words: list[str] = []
+    """Other texts in which it is met; `explain` finds it by them too."""
     why: str | None = None
     fix: str | None = None
     sources: list[Source] = []

@@ -58,7 +58,7 @@ class FindingFactory:
             rule = check.rule
             finding = self._checks[key] = Finding(
                 code=check.code,
-                name=words,
+                name=(rule.title if rule else None) or words,
                 refuser="package" if check.imports else "engine",
                 bites="selection",
                 effect="unsupported",

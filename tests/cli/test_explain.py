@@ -24,7 +24,7 @@ def ids(text: str) -> list[str]:
         ("nvfp4-kv-mla", "nvfp4-kv-mla"),
         ("NVFP4-KV-MLA", "nvfp4-kv-mla"),
         ("kv_cache_dtype not supported", "selector-kv-cache-dtype"),
-        ("FlashInfer NVFP4 slot-mapping KV cache update is required", "fi-slot-mapping-helpers-nightly"),
+        ("FlashInfer NVFP4 slot-mapping KV cache update is required", "fi-slot-mapping-helpers"),
         ("fp8 tensor core is not supported in fa2 backend", "fi-fa2-fp8-query"),
         ("FLASHINFER", "FLASHINFER"),
         ("flashinfer.xqa.decode", "flashinfer.xqa.decode"),

@@ -28,6 +28,8 @@ def check(context: Context) -> list[Problem]:
     found: list[tuple[Path, str]] = []
     for path, joint in context.records(JointRule):
         found += _placeholders((*path, "words"), joint.words)
+        for index, words in enumerate(joint.more_words):
+            found += _rule_words((*path, "more_words", index), words)
     for path, question in context.records(SelectorCheck):
         found += _placeholders((*path, "words"), question.words, "supported_dimensions")
     for model in (Backend, BackendChange):
