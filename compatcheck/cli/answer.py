@@ -42,7 +42,9 @@ def print_verdicts(judged: list[tuple[Verdict, Configuration]], format_: str) ->
 def print_engine_words(said: Sequence[tuple[Verdict, str]], format_: str) -> None:
     """Write what the engine itself would say, as text or as one document a verdict in json and jsonl."""
     if format_ == "text":
-        sys.stdout.write("".join(f"{words}\n" for _, words in said if words))
+        from compatcheck.printable import printable
+
+        sys.stdout.write("".join(f"{printable(words, lines=True)}\n" for _, words in said if words))
         return
     import msgspec
 

@@ -13,6 +13,7 @@ import click
 import msgspec
 
 from compatcheck.cli.batch_parts import judge_in_parts, processes
+from compatcheck.cli.complain import complain
 from compatcheck.cli.exit_codes import USAGE, of_verdicts
 from compatcheck.resolve.configuration import FIELDS, Configuration
 from compatcheck.resolve.normalise import ConfigurationError, Normalised, nearest
@@ -41,7 +42,7 @@ def run_batch(loaded: LoadedMatrix, path: Path, defaults: Configuration, format_
     try:
         data = sys.stdin.buffer.read() if name == "<stdin>" else path.read_bytes()
     except (OSError, ValueError) as error:  # ValueError: a NUL character in the name
-        click.echo(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}", err=True)
+        complain(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}")
         return USAGE
     data = data.removeprefix(codecs.BOM_UTF8)
     lines = data.split(b"\n")
@@ -63,9 +64,9 @@ def run_batch(loaded: LoadedMatrix, path: Path, defaults: Configuration, format_
 
 def _tell(problems: list[str]) -> int:
     for problem in problems[:SHOWN]:
-        click.echo(problem, err=True)
+        complain(problem)
     if len(problems) > SHOWN:
-        click.echo(f"... and {len(problems) - SHOWN} more", err=True)
+        complain(f"... and {len(problems) - SHOWN} more")
     return USAGE
 
 
@@ -165,7 +166,7 @@ def _write(verdicts: Iterator[Verdict], name: str, format_: str, out: BinaryIO) 
             counts[verdict.verdict] = counts.get(verdict.verdict, 0) + 1
             codes = ", ".join(dict.fromkeys(f.code for f in verdict.findings if f.effect != "note"))
             click.echo(f"{name}:{number}: {verdict.verdict}" + (f" ({codes})" if codes else ""))
-        click.echo(", ".join(f"{count} {verdict}" for verdict, count in counts.items()), err=True)
+        complain(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
         return set(counts)
     from compatcheck.report import github, sarif
     from compatcheck.report.diagnostic import Diagnostic, of_verdict

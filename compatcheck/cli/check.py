@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compatcheck.cli.answer import print_verdicts
+from compatcheck.cli.complain import complain
 from compatcheck.cli.exit_codes import UNKNOWN, USAGE, of_verdicts
 from compatcheck.cli.options import configuration_options, given_configuration, load_matrix, matrix_options
 from compatcheck.resolve.configuration import Configuration
@@ -92,7 +93,7 @@ def check(
             verdict = loaded.resolver.resolve(configuration, alternatives=alternatives is not False)
         except ConfigurationError as error:
             for field, text in error.problems:
-                click.echo(f"compatcheck check: --{field.replace('_', '-')}: {text}", err=True)
+                complain(f"compatcheck check: --{field.replace('_', '-')}: {text}")
             sys.exit(USAGE)
         judged.append((_with_grounds(verdict, normal.facts, grounds), normal.facts))
     if engine_words:
@@ -111,7 +112,7 @@ def _known_gpus(loaded: LoadedMatrix, configurations: list[Configuration]) -> li
     for configuration in configurations:
         if configuration.sm not in loaded.matrix.sms:
             text = f"the matrix has nothing on this host's SM {configuration.sm}; --sm answers for another GPU"
-            click.echo(f"compatcheck check: {text}", err=True)
+            complain(f"compatcheck check: {text}")
     if not known:
         sys.exit(UNKNOWN)
     return known

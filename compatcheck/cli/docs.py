@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from compatcheck.cli.complain import complain
 from compatcheck.cli.exit_codes import FINDINGS, FINE, USAGE
 from compatcheck.cli.options import load_matrix, matrix_options
 
@@ -62,7 +63,7 @@ def docs(
             return _changes(loaded, since, until, templates, output)
         return _pages(loaded, check, templates, output)
     except DocsError as error:
-        click.echo(str(error), err=True)
+        complain(str(error), lines=True)
         return USAGE
 
 
@@ -81,7 +82,7 @@ def _pages(loaded: LoadedMatrix, check: bool, templates: Path | None, output: Pa
 
     digest = render.inputs_digest(loaded, output, templates)
     if render.known_current(digest, output):
-        click.echo(f"{output}: current", err=True)
+        complain(f"{output}: current")
         return FINE
     # The process ends soon, and collecting the many small tuples of the grid costs more than their memory.
     gc.disable()
@@ -89,14 +90,14 @@ def _pages(loaded: LoadedMatrix, check: bool, templates: Path | None, output: Pa
     differences = render.compare(files, output) if check else render.write(files, output)
     render.remember(digest, files)
     if not differences:
-        click.echo(f"{output}: current, {len(files)} files", err=True)
+        complain(f"{output}: current, {len(files)} files")
         return FINE
     for difference in differences if check else ():
         sys.stdout.write(difference.diff)
     for difference in differences[:_NAMED]:
-        click.echo(f"{difference.path}: {difference.state}" + ("" if check else ", now mended"), err=True)
+        complain(f"{difference.path}: {difference.state}" + ("" if check else ", now mended"))
     if len(differences) > _NAMED:
-        click.echo(f"and {len(differences) - _NAMED} more", err=True)
+        complain(f"and {len(differences) - _NAMED} more")
     if check:
         click.echo(
             f"{len(differences)} of {len(files)} files differ. Mend: compatcheck docs{_options(templates, output)}",
@@ -148,13 +149,13 @@ def _regions(files: tuple[Path, ...], check: bool, load: Callable[[], LoadedMatr
             sys.stdout.writelines(difflib.unified_diff(*lines, f"{path} (on disk)", f"{path} (from the matrix)", n=2))
         else:
             write_text(path, new)
-        click.echo(f"{path}: {'regions out of date' if check else 'regions filled'}", err=True)
+        complain(f"{path}: {'regions out of date' if check else 'regions filled'}")
     for problem in errors:
-        click.echo(str(problem), err=True)
+        complain(str(problem), lines=True)
     if errors:
         return USAGE
     if changed and check:
-        click.echo(f"Mend: compatcheck docs {' '.join(map(str, changed))}", err=True)
+        complain(f"Mend: compatcheck docs {' '.join(map(str, changed))}")
     return FINDINGS if changed else FINE
 
 

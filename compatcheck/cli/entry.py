@@ -7,8 +7,19 @@ import os
 import sys
 
 
+def _open_what_is_closed() -> None:
+    """Give closed standard streams (`>&-`) a place that takes everything and holds nothing, as a shell does on its own.
+
+    The lowest free descriptor is the closed stream's own, so no file opened later is taken for it.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
+
+
 def entry() -> None:
     """Run the command line and leave with its exit code."""
+    _open_what_is_closed()
     gc.disable()  # a short-lived process: collecting the matrix again and again costs a tenth of a cold check
     if sys.argv[1:2] == ["check"]:
         from compatcheck.cli.fast_check import run

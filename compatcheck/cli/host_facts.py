@@ -6,17 +6,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
 import msgspec
 
+from compatcheck.cli.complain import complain
 from compatcheck.cli.exit_codes import USAGE
 from compatcheck.resolve.configuration import Configuration
 
 if TYPE_CHECKING:
     from compatcheck.host.model import Host
-
-WRITER = "nvfp4_quantize_append_paged_kv_cache_with_slot_mapping"
-"""What vLLM's slot-mapping path imports from flashinfer (vllm/v1/attention/backends/flashinfer.py@0.33.0)."""
 
 
 def read_host(host_file: Path | None, *, gpus: bool = True, toolkit: bool = True, files: bool = True) -> Host:
@@ -29,7 +26,7 @@ def read_host(host_file: Path | None, *, gpus: bool = True, toolkit: bool = True
     try:
         return load_host(host_file)
     except HostFileError as error:
-        click.echo(str(error), err=True)
+        complain(str(error), lines=True)
         sys.exit(USAGE)
 
 
@@ -61,7 +58,12 @@ def fill_from_host(given: Configuration, host_file: Path | None) -> tuple[list[C
 
 
 def versions_of(given: Configuration, host: Host) -> dict[str, Any]:
-    """Return the versions that a host has installed, for the fields that are not given."""
+    """Return the versions that a host has installed, for the fields that are not given.
+
+    A host with vLLM and without FlashInfer answers that FlashInfer is not there: no pin takes its place.
+    """
+    from compatcheck.host.symbols import SLOT_MAPPING_APPEND
+
     found: dict[str, Any] = {}
     for field, package in (
         ("engine_version", "vllm"),
@@ -75,9 +77,12 @@ def versions_of(given: Configuration, host: Host) -> dict[str, Any]:
     if torch is not None and torch.cuda is not None and given.cuda_version is None:
         found["cuda_version"] = torch.cuda
     if "flashinfer_version" in found and given.slot_mapping_helpers is None:
-        present = host.flashinfer_exports.get(WRITER)
+        present = host.importable(SLOT_MAPPING_APPEND)
         if present is not None:
             found["slot_mapping_helpers"] = present
+    asked = given.flashinfer_version is not None or given.has_flashinfer is not None
+    if not asked and host.version("vllm") is not None and host.version("flashinfer-python") is None:
+        found["has_flashinfer"] = False
     return found
 
 

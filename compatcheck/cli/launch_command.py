@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from compatcheck.cli.complain import complain
 from compatcheck.cli.exit_codes import USAGE
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.normalise import ConfigurationError
@@ -41,7 +42,7 @@ def read_words(words: tuple[str, ...], model: str | None) -> Launch:
             "the words after -- launch no vLLM; expected something like: -- vllm serve MODEL --kv-cache-dtype fp8"
         )
     if len(found) > 1:
-        click.echo(f"compatcheck: {len(found)} launches after --; the first is checked", err=True)
+        complain(f"compatcheck: {len(found)} launches after --; the first is checked")
     return msgspec.structs.replace(found[0], directory=".")
 
 
@@ -80,7 +81,7 @@ def judge_words(
             answers.append((judge_launch(loaded, facts, alternatives=alternatives), grounds))
         except ConfigurationError as error:
             for field, text in error.problems:
-                click.echo(f"compatcheck: --{field.replace('_', '-')}: {text}", err=True)
+                complain(f"compatcheck: --{field.replace('_', '-')}: {text}")
             sys.exit(USAGE)
     return answers
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from compatcheck.cli.complain import complain
 from compatcheck.cli.exit_codes import USAGE
 from compatcheck.cli.fields import ALIASES, FLAGS, INTEGERS, configuration_of, option_of
 from compatcheck.resolve.configuration import FIELDS, Configuration
@@ -25,6 +26,9 @@ HELP = {
     "kv_cache_dtype": "KV-cache dtype, such as nvfp4 or fp8.",
     "head_size": "Head size in elements.",
     "block_size": "KV-cache block size in tokens.",
+    "num_qo_heads": "Query heads of one rank, after tensor parallelism.",
+    "num_kv_heads": "KV heads of one rank, after tensor parallelism.",
+    "has_flashinfer": "Whether flashinfer-python is installed; default: yes, unless this host says otherwise.",
     "linear": "Ask about a quantised linear layer instead of attention: nvfp4_w4a4 or nvfp4_w4a16.",
     "linear_backend": "vLLM's --linear-backend.",
     "nvfp4_gemm_backend": "Value of VLLM_NVFP4_GEMM_BACKEND.",
@@ -72,5 +76,5 @@ def load_matrix(matrix_file: Path | None, overlays: tuple[Path, ...]) -> LoadedM
     try:
         return load(matrix_file, overlays)
     except MatrixError as error:
-        click.echo(str(error), err=True)
+        complain(str(error), lines=True)
         raise click.exceptions.Exit(USAGE) from error

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from compatcheck.cli.complain import complain
 from compatcheck.cli.exit_codes import FINDINGS, FINE, USAGE
 from compatcheck.cli.options import load_matrix, matrix_options
 
@@ -55,7 +56,7 @@ def probe(
         linear = _linear(loaded, tables, None if engine_version else host)
     except ConfigurationError as error:
         for field, text in error.problems:
-            click.echo(f"compatcheck probe: --{field.replace('_', '-')}: {text}", err=True)
+            complain(f"compatcheck probe: --{field.replace('_', '-')}: {text}")
         sys.exit(USAGE)
     if format_ == "json":
         document = {
@@ -92,7 +93,7 @@ def _host(host_file: Path | None, python: Path | None) -> Host:
     try:
         other = ask_interpreter(python)
     except InterpreterError as error:
-        click.echo(f"compatcheck probe: {error}", err=True)
+        complain(f"compatcheck probe: {error}")
         sys.exit(USAGE)
     return collect(site_paths=other.site_paths, python=other.version)
 
@@ -115,7 +116,7 @@ def _tables(
         base = msgspec.structs.replace(base, **versions_of(base, host))
     for sm in [] if sms else host.sms():
         if sm not in loaded.matrix.sms:
-            click.echo(f"compatcheck probe: the matrix has nothing on SM {sm}; no table for it", err=True)
+            complain(f"compatcheck probe: the matrix has nothing on SM {sm}; no table for it")
     wanted = sms or [sm for sm in host.sms() if sm in loaded.matrix.sms]
     configurations = [msgspec.structs.replace(base, sm=sm, head_size=head_size) for sm in wanted]
     return [support(loaded, c, mla=mla) for c in _distinct(loaded, configurations) for mla in (False, True)]
@@ -132,7 +133,12 @@ def _linear(loaded: LoadedMatrix, tables: list[SupportTable], host: Host | None)
 
     about = dict.fromkeys((table.sm, table.engine_version, table.flashinfer_version) for table in tables)
     has = linear_packages(Configuration(), host) if host is not None else {}
-    asked = (Configuration(sm=sm, engine_version=v, flashinfer_version=fi, **has) for sm, v, fi in about)
+    asked = (
+        Configuration(
+            sm=sm, engine_version=v, flashinfer_version=fi, **{"has_flashinfer": None if fi else False, **has}
+        )
+        for sm, v, fi in about
+    )
     return [picks for picks in (linear_picks(loaded, one) for one in asked) if picks]
 
 

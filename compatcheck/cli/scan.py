@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from compatcheck.cli.complain import complain
 from compatcheck.cli.exit_codes import FINDINGS, FINE, UNKNOWN, USAGE
 from compatcheck.cli.options import load_matrix, matrix_options
 from compatcheck.resolve.configuration import Configuration
@@ -82,7 +83,7 @@ def scan(
     problems += told
     _write(scans, format_)
     for problem in problems:
-        click.echo(problem, err=True)
+        complain(problem)
     sys.exit(_exit_code(scans, problems))
 
 
@@ -93,7 +94,7 @@ def _valid(loaded: Any, given: Configuration) -> Configuration:
         normalise(loaded.matrix, given)
     except ConfigurationError as error:
         for field, text in error.problems:
-            click.echo(f"compatcheck scan: --{field.replace('_', '-')}: {text}", err=True)
+            complain(f"compatcheck scan: --{field.replace('_', '-')}: {text}")
         sys.exit(USAGE)
     return given
 
@@ -162,7 +163,7 @@ def _write(scans: list[FileScan], format_: str) -> None:
             for name in ("unsupported", "degraded", "unknown", "supported")
             if (count := sum(launch.verdict == name for launch in launches))
         )
-        click.echo(f"{len(launches)} launches in {len(scans)} files" + (f": {counts}" if counts else ""), err=True)
+        complain(f"{len(launches)} launches in {len(scans)} files" + (f": {counts}" if counts else ""))
 
 
 def _exit_code(scans: list[FileScan], problems: list[str]) -> int:

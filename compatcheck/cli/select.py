@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from compatcheck.cli.complain import complain
 from compatcheck.cli.exit_codes import FINDINGS, FINE, UNKNOWN, USAGE
 from compatcheck.cli.options import configuration_options, given_configuration, load_matrix, matrix_options
 from compatcheck.resolve.normalise import ConfigurationError, normalise
@@ -66,7 +67,7 @@ def select(
             answers.append((answer, forced, reason, head))
     except ConfigurationError as error:
         for field, text in error.problems:
-            click.echo(f"compatcheck select: --{field.replace('_', '-')}: {text}", err=True)
+            complain(f"compatcheck select: --{field.replace('_', '-')}: {text}")
         sys.exit(USAGE)
     if format_ == "json":
         documents = [

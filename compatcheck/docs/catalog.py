@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from compatcheck.matrix.model import rules_of
 from compatcheck.matrix.versions import InvalidVersion, Version, parse
 from compatcheck.resolve.describe import describe_condition
 from compatcheck.resolve.findings import NOT_ASKED
@@ -166,7 +167,7 @@ def _linear_words(linear: Linear, code: str) -> list[str]:
 
 
 def _selector(engine: Engine) -> Iterator[Entry]:
-    checks = [(c, "attention backend") for c in engine.selector if c.check != "joint_rules"]
+    checks = [(c, "attention backend") for c in engine.selector if c.check not in ("imports", "joint_rules")]
     checks += [(c, "MLA prefill backend") for c in engine.prefill_selector]
     for check, of in checks:
         since = [f"{engine.title} >={check.since}"] if check.since else []
@@ -218,21 +219,22 @@ def _joint_rules(engine: Engine, found: dict[str, Entry]) -> None:
         layers: list[Backend | BackendChange] = [backend, *backend.changes]
         layers.sort(key=lambda layer: parse(layer.since))
         for layer in layers:
-            for rule in layer.joint_rules or []:
+            for rule in rules_of(layer):
                 entry = found.get(rule.code)
                 if entry is None:
                     entry = found[rule.code] = Entry(
                         code=rule.code,
-                        title=rule.words,
+                        title=rule.title or rule.words,
                         kind="combination",
-                        refuser="engine",
+                        refuser="package" if rule in (layer.import_rules or ()) else "engine",
                         bites="selection",
                         effect="unsupported",
                         why=rule.why
                         or "The backend refuses this combination, though it may grant each part by itself.",
                         fix=rule.fix or _fix(rule),
                     )
-                _add(entry.words, rule.words)
+                for words in (rule.words, *rule.more_words):
+                    _add(entry.words, words)
                 _add(entry.backends, name)
                 spans.setdefault(rule.code, {}).setdefault(_span(rule, layer, backend), []).append(name)
                 _add(entry.when, describe_condition(rule.when))

@@ -16,7 +16,9 @@ Vector = tuple[Any, ...]
 """An answer per value of an axis."""
 
 _PLAIN = (str, int, bool, type(None))
-_NOT_PARTS = frozenset({"fields", "asks", "words", "code", "rule", "_key", "_cache", "_asked", "_get", "_matches"})
+_NOT_PARTS = frozenset(
+    {"fields", "asks", "words", "code", "rule", "values", "_key", "_engine", "_cache", "_asked", "_get", "_matches"}
+)
 
 
 class Looked:
@@ -88,7 +90,8 @@ class Walker:
     def _derived(self, leaf: DerivedLeaf) -> Looked:
         fact: Any = leaf._fact
         inner = self.look(fact)
-        values = sorted({value for _, value in fact._cases if value is not None}, key=repr)
+        possible = [value for _, value in fact._cases] if isinstance(fact, DecisionList) else fact.values
+        values = sorted({value for value in possible if value is not None}, key=repr)
         answers = tuple([(value, bool(leaf._matches(value))) for value in values])
         return self._done(("derived", inner.number, answers, leaf._when_absent), inner.vectors)
 

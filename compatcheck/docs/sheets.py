@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from compatcheck.resolve.resolver import Resolver
-from compatcheck.resolve.rules import Clusters, RuleProgram, cluster_rules
+from compatcheck.resolve.rules import RuleGroups, RuleProgram, group_rules
 
 INNER = ("shape", "sink", "fi")
 
@@ -65,10 +65,9 @@ class Narrowed(Resolver):
 
     def __init__(self, resolver: Resolver, rules: list[RuleProgram]) -> None:
         self.__dict__.update(resolver.__dict__)
-        early = [program for program in rules if program.rule.bites == "config"]
-        self._narrow_rules = (cluster_rules(rules), cluster_rules(early))
+        self._narrow_rules = group_rules(rules)
 
-    def rules(self, name: str, release: str) -> tuple[Clusters, Clusters]:
+    def rules(self, name: str, release: str) -> RuleGroups:
         return self._narrow_rules
 
 

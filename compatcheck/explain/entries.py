@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from compatcheck.explain.backend import backend_entry
 from compatcheck.explain.entry import Entry as Entry
 from compatcheck.explain.launch_codes import launch_entries
 from compatcheck.explain.linear import linear_entries
 from compatcheck.explain.own_codes import own_entries
 from compatcheck.matrix.load import LoadedMatrix
-from compatcheck.matrix.model import Backend, BackendChange, Engine, Kernel, Rule, Source
-from compatcheck.resolve.describe import describe_condition, describe_flag, describe_grants
+from compatcheck.matrix.model import Engine, Kernel, Rule, Source, rules_of
+from compatcheck.matrix.versions import parse
+from compatcheck.resolve.describe import describe_condition, describe_grants
 from compatcheck.resolve.findings import sources
 
 
-def entries(loaded: LoadedMatrix) -> list[Entry]:
-    """Return an entry for every rule, selector check, joint rule, kernel, refusal and backend."""
+def entries(loaded: LoadedMatrix, version: str | None = None) -> list[Entry]:
+    """Return an entry for every rule, selector check, joint rule, kernel, refusal and backend.
+
+    A backend's facts are those of the release that `version` names, else of the newest.
+    """
     found: list[Entry] = [_rule(code, rule, loaded) for code, rule in loaded.matrix.rules.items()]
     for name, engine in loaded.matrix.engines.items():
         found += _selector(name, engine, loaded)
         found += own_entries(name, engine, loaded)
-        found += [_backend(name, engine, backend, loaded) for backend in engine.backends]
+        found += [backend_entry(name, engine, backend, loaded, version) for backend in engine.backends]
+        found += _settings(name, engine, loaded)
         if engine.linear is not None:
             found += linear_entries(name, engine.title, engine.linear, loaded)
     for id_, kernel in loaded.matrix.kernels.items():
@@ -68,13 +74,32 @@ def _selector(name: str, engine: Engine, loaded: LoadedMatrix) -> list[Entry]:
             line=loaded.line(("engines", name, "selector")),
         )
         for check in engine.selector
-        if check.check != "joint_rules"
+        if check.check not in ("imports", "joint_rules")
+    ]
+    found += [
+        Entry(
+            id=check.code,
+            kind="selector check",
+            title=f"{engine.title}'s MLA prefill selector: {check.words}",
+            words=(_trimmed(check.words),),
+            facts=(
+                ("refused by", "engine"),
+                ("bites", "init"),
+                ("asked of", "every MLA prefill backend, in this order"),
+            ),
+            why="Prefill of dense MLA layers has backends of its own; where each refuses, the layer cannot be built.",
+            fix="compatcheck select with the model's MLA dimensions shows each prefill backend and its reason.",
+            line=loaded.line(("engines", name, "prefill_selector")),
+        )
+        for check in engine.prefill_selector
+        if check.check not in ("imports", "joint_rules")
     ]
     joint: dict[str, Entry] = {}
-    for backend_name, backend in engine.backends.items():
-        for rule in [*(backend.joint_rules or []), *(r for c in backend.changes for r in c.joint_rules or [])]:
+    both = [*engine.backends.items(), *engine.mla_prefill_backends.items()]
+    for backend_name, backend in both:
+        for rule in [rule for layer in (backend, *backend.changes) for rule in rules_of(layer)]:
             known = joint.get(rule.code)
-            words = tuple(dict.fromkeys((*(known.words if known else ()), rule.words)))
+            words = tuple(dict.fromkeys((*(known.words if known else ()), rule.words, *rule.more_words)))
             on = (
                 f"{known.facts[2][1]}, {backend_name}"
                 if known and backend_name not in known.facts[2][1]
@@ -83,10 +108,10 @@ def _selector(name: str, engine: Engine, loaded: LoadedMatrix) -> list[Entry]:
             joint[rule.code] = Entry(
                 id=rule.code,
                 kind="selector rule",
-                title=rule.words,
+                title=rule.title or (known.title if known else rule.words),
                 words=words,
                 facts=(
-                    ("refused by", "engine"),
+                    ("refused by", "package" if rule in (backend.import_rules or ()) else "engine"),
                     ("bites", "selection"),
                     ("backends", on),
                     ("where", describe_condition(rule.when)),
@@ -94,38 +119,46 @@ def _selector(name: str, engine: Engine, loaded: LoadedMatrix) -> list[Entry]:
                 why=rule.why,
                 fix=rule.fix,
                 sources=sources(rule.sources or backend.sources),
-                line=loaded.line(("engines", name, "backends", backend_name)),
+                line=loaded.line(_at(name, engine, backend_name)),
             )
     return [*found, *joint.values()]
 
 
-def _backend(name: str, engine: Engine, backend_name: str, loaded: LoadedMatrix) -> Entry:
-    backend: Backend = engine.backends[backend_name]
-    facts = [("since", backend.since)]
-    if backend.until:
-        facts.append(("until before", backend.until))
-    if backend.sms is not None:
-        facts.append(("SMs", describe_flag(backend.sms, "any")))
-    if backend.kv_cache_dtypes is not None:
-        facts.append(("KV-cache dtypes", describe_grants(backend.kv_cache_dtypes)))
-    if backend.head_sizes is not None:
-        facts.append(("head sizes", describe_grants(backend.head_sizes)))
-    history = [f"since {change.since}: {', '.join(_changed(change))} changed" for change in backend.changes]
-    return Entry(
-        id=backend_name,
-        kind="backend",
-        title=f"{engine.title} backend {backend_name}: {backend.title}",
-        facts=tuple(facts),
-        history=tuple(history),
-        sources=sources(backend.sources),
-        line=loaded.line(("engines", name, "backends", backend_name)),
-    )
+def _at(name: str, engine: Engine, backend: str) -> tuple[str, ...]:
+    return ("engines", name, "backends" if backend in engine.backends else "mla_prefill_backends", backend)
 
 
-def _changed(change: BackendChange) -> list[str]:
-    """Return the names of the facts that a release changed."""
-    fields = (field for field in change.__struct_fields__ if field not in ("since", "sources"))
-    return [field for field in fields if getattr(change, field) is not None]
+def _trimmed(words: str) -> str:
+    """Return a refusal's words without what depends on the backend."""
+    return words.replace("{supported_dimensions}", "")
+
+
+def _settings(name: str, engine: Engine, loaded: LoadedMatrix) -> list[Entry]:
+    """What the engine sets by itself for a model family, found by what its log says."""
+    found: list[Entry] = []
+    for index, setting in enumerate(engine.model_settings):
+        if setting.words is None:
+            continue
+        becomes = ", ".join(f"{field}={value}" for field, value in setting.set.items())
+        since = setting.since or min(engine.releases, key=parse)
+        found.append(
+            Entry(
+                id=f"model-setting-{setting.types[0]}-{index}",
+                kind="model setting",
+                title=f"{engine.title} sets {becomes} for {', '.join(setting.types)}",
+                words=(setting.words,),
+                facts=(
+                    ("since", since),
+                    *((("until before", setting.until),) if setting.until else ()),
+                    *((("where", describe_condition(setting.when)),) if setting.when else ()),
+                ),
+                why="The model's own configuration class changes it before any backend is asked.",
+                fix="Name the value on the command line to keep it.",
+                sources=sources(setting.sources),
+                line=loaded.line(("engines", name, "model_settings")),
+            )
+        )
+    return found
 
 
 def _kernel(id_: str, kernel: Kernel, loaded: LoadedMatrix) -> Entry:

@@ -1,7 +1,7 @@
 """Which entries a pasted text fits, best first.
 
 An exact id wins. Then entries whose words occur in the text (the longer the words, the surer), then entries in whose
-words the text occurs, then entries that share rare terms with it.
+words the text occurs, then entries that share most of its telling terms. The name of an exception is no evidence.
 """
 
 from __future__ import annotations
@@ -16,6 +16,18 @@ from compatcheck.explain.entries import Entry
 from compatcheck.resolve.words import as_regex
 
 _TERM = re.compile(r"[a-z0-9_]{3,}")
+_EXCEPTION = re.compile(r"[A-Za-z_.]*(?:Error|Exception|Warning)")
+_EVERYWHERE = (
+    "the not and are for was has have had with from this that but can cannot use used using only does did its any all "
+    "info error warning file line traceback most recent call last raise raised return returned value values name "
+    "none true false python module import found failed fails failure unsupported supported support"
+)
+_SAYS_NOTHING = frozenset(_EVERYWHERE.split())
+"""Terms that any log has: they are no evidence for an entry."""
+_PAGE = re.compile(r"(?:\S*\.(?:md|html))?#([A-Za-z0-9_.-]+)|(?:\S*/)?rules/([A-Za-z0-9_.-]+?)(?:\.md)?")
+"""A heading of the docs (kernels.md#flashinferxqadecode), or a rule's page."""
+_ALONE = 0.75
+"""Share of a text's terms from which two shared ones are evidence; of three or more, `_MINIMUM` is enough."""
 _MINIMUM = 0.45
 _KIND_ORDER = {"rule": 0, "selector check": 1, "library refusal": 2, "selector rule": 3, "advisory": 4}
 
@@ -36,8 +48,14 @@ def find(index: list[Entry], text: str, limit: int = 5) -> list[Match]:
     exact = [e for e in index if e.id.lower() == wanted.lower()]
     if exact:
         return [Match(score=1.0, how="id", entry=e) for e in exact][:limit]
+    if _EXCEPTION.fullmatch(wanted):
+        return []
+    page = _PAGE.fullmatch(wanted)
+    if page is not None:
+        name = (page[1] or page[2]).lower()
+        return [Match(score=1.0, how="anchor", entry=e) for e in index if name in (_slug(e.id), e.id.lower())][:limit]
     weights = _weights(index)
-    terms = set(_TERM.findall(wanted.lower()))
+    terms = {term for term in _TERM.findall(wanted.lower()) if _telling(term)}
     matches = [m for m in (_match(entry, wanted, terms, weights) for entry in index) if m is not None]
     matches.sort(key=lambda m: (-m.score, _KIND_ORDER.get(m.entry.kind, 9), m.entry.id))
     return matches[:limit]
@@ -50,15 +68,16 @@ def _match(entry: Entry, text: str, terms: set[str], weights: dict[str, float]) 
         if score and (best is None or score[0] > best[0]):
             best = score
     if best is None:
-        shared = _shared(entry, terms, weights)
-        if shared >= _MINIMUM:
+        common = terms & _terms(entry)
+        shared = _share(common, terms, weights)
+        if len(common) >= 2 and shared >= (_ALONE if len(common) == 2 else _MINIMUM):
             best = (min(0.5, shared * 0.5), "shared terms")
     return Match(score=round(best[0], 3), how=best[1], entry=entry) if best else None
 
 
 def _words_score(words: str, text: str) -> tuple[float, str] | None:
     found = as_regex(words).search(text)
-    if found is not None and len(found[0]) >= 8:
+    if found is not None and len(found[0]) >= 8 and not _EXCEPTION.fullmatch(found[0]):
         return 0.7 + 0.29 * min(1.0, len(found[0]) / max(len(text), 1)), "its words are in the text"
     if 8 <= len(text) <= len(words) and text.lower() in words.lower():
         return 0.6 + 0.29 * len(text) / len(words), "the text is in its words"
@@ -75,6 +94,26 @@ def _terms(entry: Entry) -> set[str]:
     return set(_TERM.findall(" ".join((entry.id.replace("-", " "), entry.title, *entry.words)).lower()))
 
 
-def _shared(entry: Entry, terms: set[str], weights: dict[str, float]) -> float:
+def _share(common: set[str], terms: set[str], weights: dict[str, float]) -> float:
     total = sum(weights.get(term, 3.0) for term in terms)
-    return sum(weights[term] for term in terms & _terms(entry)) / total if total else 0.0
+    return sum(weights[term] for term in common) / total if total else 0.0
+
+
+def _telling(term: str) -> bool:
+    return term not in _SAYS_NOTHING and not term.endswith(("error", "exception"))
+
+
+def _slug(id_: str) -> str:
+    """Return the anchor that Markdown makes of a heading: 'flashinfer.xqa.decode' -> 'flashinferxqadecode'."""
+    return re.sub(r"[^a-z0-9_ -]", "", id_.lower()).replace(" ", "-")
+
+
+def suggest(index: list[Entry], text: str) -> list[str]:
+    """Return the ids that one mistyped word may have meant, nearest first."""
+    import difflib
+
+    word = text.strip().lower()
+    if not word or any(character.isspace() for character in word):
+        return []
+    known = {entry.id.lower(): entry.id for entry in index}
+    return [known[name] for name in difflib.get_close_matches(word, list(known), n=3, cutoff=0.8)]

@@ -176,6 +176,11 @@ class Host(Record, frozen=True, kw_only=True):
         package = self.packages.get(name)
         return package.version if package else None
 
+    def importable(self, name: str) -> bool | None:
+        """Return whether `from flashinfer import NAME` finds it, as far as the files tell."""
+        answer = self.flashinfer_exports.get(name)
+        return False if answer is None and self.flashinfer_symbols.get(name) is False else answer
+
     def usable_gpus(self) -> tuple[Gpu, ...]:
         """Return the GPUs that CUDA could use here: not lost, and not known to be hidden."""
         return tuple(gpu for gpu in self.gpus if not gpu.lost and gpu.visible is not False)

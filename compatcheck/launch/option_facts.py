@@ -22,6 +22,7 @@ class OptionFacts:
         """What the launch says of the hybrid KV-cache manager."""
         self.connector: str | None = None
         self.kv_events = False
+        self.decode_context_parallel = 1
         self.text_only = False
         self.sliding_window_disabled = False
         self.skip_layers: tuple[str, ...] = ()

@@ -97,6 +97,8 @@ def _context_parallel(field: str) -> Callable[[OptionFacts, Setting], str]:
     def handle(facts: OptionFacts, setting: Setting) -> str:
         if isinstance(setting.value, int) and setting.value > 1:
             facts.set(field, True, setting)
+        if field == "use_dcp" and isinstance(setting.value, int):
+            facts.decode_context_parallel = setting.value
         return "context parallelism"
 
     return handle

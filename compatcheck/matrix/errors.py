@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from compatcheck.printable import printable
+
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """One thing wrong at one place. Lines and columns count from 1; 0 where the place is the whole file."""
@@ -20,7 +22,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         said = "warning: " if self.severity == "warning" else ""
-        return f"{self.file}:{self.line}:{self.column}: {said}{self.message} [{self.code}]"
+        return printable(f"{self.file}:{self.line}:{self.column}: {said}{self.message} [{self.code}]")
 
 
 class MatrixError(ValueError):

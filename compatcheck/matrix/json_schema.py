@@ -135,6 +135,7 @@ def _comparison() -> dict[str, Any]:
         "prefix": {"type": "string"},
         "suffix": {"type": "string"},
         "absent": {"type": "boolean"},
+        "known": {"const": True},
         "multiple_of": {"type": "integer", "minimum": 1},
     }
     comparisons = {key: operand.get(key, number) for key in sorted(OPERATORS)}

@@ -18,6 +18,7 @@ import msgspec
 from compatcheck.matrix.errors import MatrixError, Problem
 from compatcheck.matrix.files import read_bytes
 from compatcheck.matrix.model import Matrix
+from compatcheck.matrix.overlay import NO_FACTS
 from compatcheck.matrix.parts import with_parts
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from compatcheck.matrix.validate import Mismatch
 
 _HERE = Path(__file__).resolve().parent
-_DECIDING = ("model.py", "records.py", "linear_model.py", "documents.py", "shorthand.py")
+_DECIDING = ("model.py", "records.py", "linear_model.py", "documents.py", "shorthand.py", "overlay.py", "load.py")
 """Files of this package that decide what the same YAML becomes: a change in one must not find an older result."""
 _KEPT_DEPTH = 4
 
@@ -105,9 +106,18 @@ def _build(files: list[tuple[Path, bytes]], *, packaged: bool) -> Kept:
     lines = {
         _key(where): f"{_shown(file, files[0][0])}:{line}"
         for where, (file, line, _) in document.places.items()
-        if 0 < len(where) <= _KEPT_DEPTH
+        if 0 < len(where) <= _KEPT_DEPTH or _of_backend(where)
     }
     return Kept(msgspec.convert(document.value, Matrix), lines)
+
+
+def _of_backend(where: tuple[str | int, ...]) -> bool:
+    """Return whether a path leads to a fact or a rule of a backend, or of one of its changes."""
+    inside = where[4:]
+    if len(where) <= _KEPT_DEPTH or where[2] != "backends" or inside[0] in NO_FACTS - {"changes"}:
+        return False
+    inside = inside[2:] if inside[0] == "changes" and len(inside) > 2 else inside
+    return len(inside) == 1 or (len(inside) == 2 and str(inside[0]).endswith("_rules"))
 
 
 def _shown(file: str, first: Path) -> str:

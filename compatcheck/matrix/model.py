@@ -19,6 +19,7 @@ from compatcheck.matrix.records import FactCase as FactCase
 from compatcheck.matrix.records import Flag as Flag
 from compatcheck.matrix.records import JointRule as JointRule
 from compatcheck.matrix.records import Limited as Limited
+from compatcheck.matrix.records import ModelSetting as ModelSetting
 from compatcheck.matrix.records import PriorityCase as PriorityCase
 from compatcheck.matrix.records import PriorityList as PriorityList
 from compatcheck.matrix.records import Source as Source
@@ -105,6 +106,8 @@ class BackendFacts(Strict, frozen=True, kw_only=True):
     """MLA prefill: accepted [qk_nope_head_dim, qk_rope_head_dim, v_head_dim]; None or empty is any."""
     mla_dimensions_named: bool | None = None
     """MLA prefill: whether the refusal lists the accepted dimensions."""
+    import_rules: list[JointRule] | None = None
+    """Where one holds, the backend's module cannot be imported: its words are all that the selector says."""
     joint_rules: list[JointRule] | None = None
     missing_dependency: Condition | None = None
     """MLA prefill: where this holds, the backend's package is not there."""
@@ -138,6 +141,11 @@ class Backend(BackendFacts, frozen=True, kw_only=True):
     member_words: str | None = None
     cls: str | None = None
     changes: list[BackendChange] = []
+
+
+def rules_of(layer: BackendFacts) -> list[JointRule]:
+    """Return a backend's (or a change's) refusals with a code of their own: failed imports, then combinations."""
+    return [*(layer.import_rules or []), *(layer.joint_rules or [])]
 
 
 class SelectorCheck(Strict, frozen=True, kw_only=True):
@@ -229,14 +237,21 @@ class Engine(Strict, frozen=True, kw_only=True):
     prefill_selector_sources: list[Source] = []
     facts: dict[str, DerivedFact]
     backends: dict[str, Backend]
+    other_backends: dict[str, str] = {}
+    """Names of the engine's registry that are no CUDA backends -> what each is."""
     mla_prefill_backends: dict[str, Backend]
     priorities: list[PriorityList]
     mla_prefill_priorities: list[PriorityList]
     mla_model_types: list[ModelTypes]
+    model_settings: list[ModelSetting] = []
+    """What the engine sets by itself for some model families, in its order."""
     routes: dict[str, Route]
     routing: list[RouteCase]
     forced_words: str
     none_words: str
+    unknown_dtype_words: list[str] = []
+    """What the option's parser and the configuration say of a KV-cache dtype that the release does not know."""
+    unknown_backend_words: list[str] = []
     linear: Linear | None = None
     """Kernels of quantised linear layers, and how the engine picks one."""
 
@@ -314,6 +329,8 @@ class Rule(Strict, frozen=True, kw_only=True):
     axis: Literal["engine_version", "flashinfer_version", "torch_version", "cuda_version"] = "engine_version"
     kernels: list[str] = []
     """Only where the route uses one of these; for `kind: linear`, where one of these computes the layer."""
+    as_given: bool = False
+    """Asked of the configuration as it was given: `backend` is the one that was forced, absent where none was."""
     kind: Literal["attention", "linear"] = "attention"
     """What it speaks of: attention, or a quantised linear layer."""
     history: list[str] = []

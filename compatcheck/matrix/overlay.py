@@ -8,20 +8,51 @@ from typing import Any, TypeVar
 APPENDED = frozenset({"changes", "routing", "sources"})
 """Lists that an overlay adds to; every other list it replaces."""
 
+NO_FACTS = frozenset({"since", "until", "title", "extends", "members", "member_words", "cls", "changes", "sources"})
+"""Keys of a backend's entry that are no facts."""
+
 Path = tuple[str | int, ...]
 T = TypeVar("T")
 
 
 def merge(base: Any, over: Any, key: str = "") -> Any:
-    """Return `base` with `over` merged in: mappings key by key, histories appended, anything else replaced."""
+    """Return `base` with `over` merged in: mappings key by key, histories appended, anything else replaced.
+
+    What an overlay states of an entry outside its `changes` holds for every release: later changes of the base that
+    would say otherwise are dropped.
+    """
     if isinstance(base, dict) and isinstance(over, dict):
         merged = dict(base)
+        if overruled(base, over):
+            drop = set(over) - NO_FACTS
+            merged["changes"] = [
+                {field: value for field, value in change.items() if field not in drop}
+                if isinstance(change, dict)
+                else change
+                for change in base["changes"]
+            ]
+            base = merged
+            merged = dict(base)
         for name, value in over.items():
             merged[name] = merge(base[name], value, name) if name in base else value
         return merged
     if key in APPENDED and isinstance(base, list) and isinstance(over, list):
         return [*over, *base] if key == "routing" else [*base, *over]
     return over
+
+
+def overruled(base: dict[str, Any], over: dict[str, Any]) -> list[tuple[int, str]]:
+    """Return the facts of the base's `changes` that an overlay overrules: position of the change, name of the fact."""
+    changes = base.get("changes")
+    if not isinstance(changes, list):
+        return []
+    return [
+        (index, field)
+        for index, change in enumerate(changes)
+        if isinstance(change, dict)
+        for field in change
+        if field in over and field not in NO_FACTS
+    ]
 
 
 def merge_places(base: Any, over: Any, base_at: dict[Path, T], over_at: dict[Path, T]) -> dict[Path, T]:
@@ -35,6 +66,10 @@ def _merge_places(base: Any, over: Any, path: Path, places: dict[Path, T], over_
     if path in over_at:
         places[path] = over_at[path]
     if isinstance(base, dict) and isinstance(over, dict):
+        for index, field in overruled(base, over):
+            gone = (*path, "changes", index, field)
+            for inner in [place for place in places if place[: len(gone)] == gone]:
+                del places[inner]
         for name, value in over.items():
             _merge_places(base.get(name), value, (*path, name), places, over_at)
     elif path and path[-1] in APPENDED and isinstance(base, list) and isinstance(over, list):

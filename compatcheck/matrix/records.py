@@ -44,8 +44,25 @@ class JointRule(Limited, frozen=True, kw_only=True):
     code: str
     when: Condition
     words: str
+    title: str | None = None
+    """What it is, where the words do not say it."""
+    more_words: list[str] = []
+    """Other texts in which it is met; `explain` finds it by them too."""
     why: str | None = None
     fix: str | None = None
+    sources: list[Source] = []
+
+
+class ModelSetting(Limited, frozen=True, kw_only=True):
+    """What the engine sets for a model family where `when` holds, before it selects anything."""
+
+    types: list[str]
+    """`model_type` of the checkpoint's configuration."""
+    when: Condition | None = None
+    set: dict[str, str | int | bool]
+    """Configuration field -> what it becomes."""
+    words: str | None = None
+    """What the log says."""
     sources: list[Source] = []
 
 

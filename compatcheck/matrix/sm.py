@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
-from itertools import accumulate
 
 _WRITTEN = re.compile(r"^(?:sm_?|compute_?)?([0-9]{1,2})\.?([0-9])[af]?$", re.IGNORECASE)
-_NOISE = re.compile(r"\b(nvidia|geforce|tesla|quadro|gpu|graphics|card|laptop|generation)\b|[^a-z0-9]+")
+_WORDS = re.compile(r"[a-z0-9]+")
+_NOISE = frozenset(
+    {"nvidia", "geforce", "tesla", "quadro", "gpu", "graphics", "card", "generation", "with", "design", "edition"}
+    | {"laptop", "mobile", "max", "q", "maxq", "sff", "workstation", "server", "dgx", "hgx", "developer", "kit"}
+)
+"""Words that do not change which chip a name means."""
+_VARIANT = re.compile(r"(?:[1-9]\d{0,2}gb?|ti|super|d|v2|pcie|sxm\d?|hbm\d?e?|nvl\d*|ac|3e|industrial|active)*")
+"""What may follow a listed name: memory size and kind, form factor, bin."""
 
 
 def parse_sm(value: str | int | float) -> str | None:
@@ -27,24 +33,22 @@ def family(sm: str) -> str:
 
 
 def gpu_key(name: str) -> str:
-    """Return a GPU's marketing name without vendor words, spaces and case: 'NVIDIA GeForce RTX 5090' -> 'rtx5090'."""
-    return _NOISE.sub("", name.lower())
+    """Return a GPU's name without vendor words, form factors, spaces and case: 'GeForce RTX 5090' -> 'rtx5090'."""
+    return "".join(word for word in _WORDS.findall(name.lower()) if word not in _NOISE)
 
 
 def find_gpu(name: str, gpus: dict[str, list[str]]) -> str | None:
     """Return the compute capability of a GPU's marketing name, or None.
 
-    `gpus` maps a compute capability to the names it is sold under. The longest listed name that the given one
-    starts with decides, so that 'NVIDIA H200 NVL' finds H200 and 'RTX 5090 D' finds RTX 5090. It must not end inside
-    a number: 'A1000' is not an A100.
+    `gpus` maps a compute capability to the names it is sold under. The given name must be a listed one, but for
+    words that never change the chip ('NVIDIA', 'Laptop GPU', 'Max-Q') and, at its end, memory sizes, form factors
+    and bins ('80GB HBM3', 'PCIe', 'Ti'). Anything else is another GPU: an RTX 4000 Ada is no RTX 4000.
     """
     wanted = gpu_key(name)
-    ends = set(accumulate(len(gpu_key(word)) for word in re.split(r"[^A-Za-z0-9]+", name)))
     best: tuple[int, str] | None = None
     for sm, names in gpus.items():
-        for listed in names:
-            key = gpu_key(listed)
-            whole = len(key) in ends or not wanted[len(key) : len(key) + 1].isdigit()
-            if key and wanted.startswith(key) and whole and (best is None or len(key) > best[0]):
+        for key in map(gpu_key, names):
+            known = bool(key) and wanted.startswith(key) and _VARIANT.fullmatch(wanted[len(key) :]) is not None
+            if known and (best is None or len(key) > best[0]):
                 best = (len(key), sm)
     return best[1] if best else None

@@ -7,7 +7,7 @@ from functools import lru_cache
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-__all__ = ["InvalidSpecifier", "InvalidVersion", "Version", "contains", "parse", "public", "specifiers"]
+__all__ = ["InvalidSpecifier", "InvalidVersion", "Version", "beyond", "contains", "parse", "public", "specifiers"]
 
 parse = lru_cache(maxsize=4096)(Version)
 """Parse a version once; raises `InvalidVersion`."""
@@ -53,3 +53,10 @@ def place(version: str, releases: tuple[str, ...]) -> tuple[str, str | None]:
     if older[-1] == known[-1][1]:
         return older[-1], f"{version} is newer than {older[-1]}, the newest release in the matrix"
     return older[-1], f"{version} is not a release in the matrix; {older[-1]} is the one before it"
+
+
+@lru_cache(maxsize=4096)
+def beyond(version: str, releases: tuple[str, ...]) -> bool:
+    """Return whether a version is of another epoch or major number than every known release: nothing follows for it."""
+    wanted = parse(version)
+    return all((wanted.epoch, wanted.major) != (known.epoch, known.major) for known in map(parse, releases))

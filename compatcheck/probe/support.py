@@ -40,7 +40,8 @@ class SupportTable(msgspec.Struct, frozen=True, kw_only=True):
     sm: str
     model: str
     engine_version: str
-    flashinfer_version: str
+    flashinfer_version: str | None
+    """None where FlashInfer is not installed."""
     rows: tuple[SupportRow, ...]
 
 
@@ -70,7 +71,7 @@ def support(loaded: LoadedMatrix, base: Configuration, *, mla: bool) -> SupportT
         sm=str(normal.facts.sm),
         model="MLA, DeepSeek V3 dimensions" if mla else f"head size {base.head_size}",
         engine_version=str(normal.facts.engine_version),
-        flashinfer_version=str(normal.facts.flashinfer_version),
+        flashinfer_version=normal.facts.flashinfer_version,
         rows=tuple(rows),
     )
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from compatcheck.printable import printable
 from compatcheck.report.diagnostic import Diagnostic
 
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
@@ -28,5 +31,6 @@ def _line(diagnostic: Diagnostic) -> str:
 
 
 def _escape(text: str, *, for_property: bool) -> str:
-    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    parts = [part if part in ("\r", "\n") else printable(part) for part in re.split("([\r\n])", text)]
+    text = "".join(parts).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return text.replace(":", "%3A").replace(",", "%2C") if for_property else text

@@ -18,7 +18,8 @@ def headline(verdict: Verdict, facts: Configuration) -> str:
         what.append("batch-invariant")
     what.append(verdict.selected or "no kernel")
     where = f"SM {facts.sm}" if facts.sm else "an unknown GPU"
-    return f"{', '.join(what)} on {where} with vLLM {facts.engine_version}, FlashInfer {facts.flashinfer_version}"
+    library = f"FlashInfer {facts.flashinfer_version or 'not installed'}"
+    return f"{', '.join(what)} on {where} with vLLM {facts.engine_version}, {library}"
 
 
 def answer(linear: LinearAnswer) -> list[Line]:

@@ -7,6 +7,8 @@ from typing import IO
 
 import msgspec
 
+from compatcheck.printable import printable
+
 STYLES = {
     "supported": "bold green",
     "degraded": "bold yellow",
@@ -45,8 +47,8 @@ def write(lines: list[Line], out: IO[str]) -> None:
         for item in lines:
             text = Text()
             for part, style in item.parts:
-                text.append(part, STYLES.get(style))
+                text.append(printable(part), STYLES.get(style))
             console.print(text)
         return
     for item in lines:
-        out.write(item.plain().rstrip() + "\n")
+        out.write(printable(item.plain()).rstrip() + "\n")

@@ -16,7 +16,8 @@ def render(table: SupportTable) -> list[Line]:
     columns = [
         n for n in (table.rows[0].backends if table.rows else {}) if any(r.backends[n] != "unsupported" for r in works)
     ]
-    title = f"SM {table.sm}, {table.model}, vLLM {table.engine_version}, FlashInfer {table.flashinfer_version}"
+    library = f"FlashInfer {table.flashinfer_version or 'not installed'}"
+    title = f"SM {table.sm}, {table.model}, vLLM {table.engine_version}, {library}"
     lines = [line(title, "heading")]
     if works:
         width = max(len(row.kv_cache_dtype) for row in works) + 2

@@ -54,7 +54,8 @@ def headline(verdict: Verdict, facts: Configuration) -> str:
     if facts.use_mla:
         what.append("sparse MLA" if facts.use_sparse else "MLA")
     where = f"SM {facts.sm}" if facts.sm else "an unknown GPU"
-    return f"{', '.join(what)} on {where} with vLLM {facts.engine_version}, FlashInfer {facts.flashinfer_version}"
+    library = f"FlashInfer {facts.flashinfer_version or 'not installed'}"
+    return f"{', '.join(what)} on {where} with vLLM {facts.engine_version}, {library}"
 
 
 def own_findings(verdict: Verdict, facts: Configuration) -> list[Finding]:

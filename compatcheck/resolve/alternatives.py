@@ -30,9 +30,11 @@ def find_alternatives(resolver: Resolver, given: Configuration, verdict: Verdict
     FlashInfer), a newer FlashInfer, and pairs of these. For a linear layer: no forced kernel, another
     --linear-backend, newer releases. Nothing that changes the model is offered.
     """
-    if given.sm is None and not verdict.findings:
+    if (given.sm is None and not verdict.findings) or normalise(resolver.matrix, given).beyond is not None:
         return ()
-    single = _single_changes(resolver, given) if given.linear is None else linear_changes(resolver, given)
+    single = (
+        _single_changes(resolver, given, verdict.selected) if given.linear is None else linear_changes(resolver, given)
+    )
     found: list[Alternative] = []
     taken: set[frozenset[str]] = set()
     for changes in [*((c,) for c in single), *combinations(single, 2)]:
@@ -49,13 +51,15 @@ def find_alternatives(resolver: Resolver, given: Configuration, verdict: Verdict
     return tuple(found)
 
 
-def _single_changes(resolver: Resolver, given: Configuration) -> list[Change]:
+def _single_changes(resolver: Resolver, given: Configuration, selected: str | None) -> list[Change]:
     normal = normalise(resolver.matrix, given)
     facts = normal.facts
     engine = resolver.engine(str(facts.engine), normal.release)
     changes: list[Change] = []
     if given.backend is not None:
         changes.append((("backend", None),))
+    elif selected is not None:  # what is picked anyway; some checks want it to be named
+        changes.append((("backend", selected),))
     changes += [
         (("kv_cache_dtype", kv),)
         for kv in KV_ORDER

@@ -64,11 +64,13 @@ def merge(backends: dict[str, Backend], name: str, release: str, defaults: Backe
         for field in FACT_FIELDS:
             value = getattr(layer, field)
             if (value is not None and value != []) or (
-                value == [] and field in ("head_sizes", "joint_rules", "mla_dimensions")
+                value == [] and field in ("head_sizes", "import_rules", "joint_rules", "mla_dimensions")
             ):
                 facts[field] = value
-    if facts["joint_rules"]:
-        facts["joint_rules"] = of_release(facts["joint_rules"], release)
+    for field in ("import_rules", "joint_rules"):
+        rules: list[JointRule] | None = facts[field]
+        if rules:
+            facts[field] = of_release(rules, release)
     fallback = (
         merge(backends, backend.extends, release, defaults) if backend.extends else msgspec.structs.asdict(defaults)
     )
@@ -78,10 +80,14 @@ def merge(backends: dict[str, Backend], name: str, release: str, defaults: Backe
 class Check:
     """One question of the selector: does it refuse, in which words."""
 
-    def __init__(self, code: str, words: str, refuses: Predicate, rule: JointRule | None = None) -> None:
+    def __init__(
+        self, code: str, words: str, refuses: Predicate, rule: JointRule | None = None, *, imports: bool = False
+    ) -> None:
         self.code = code
         self.words = words
         self.rule = rule
+        self.imports = imports
+        """The backend's module cannot be imported: no other check is asked then."""
         self._predicate = refuses
         self.fields = sorted(refuses.fields)
         self._key = attrgetter(*self.fields) if self.fields else (lambda facts: None)
@@ -263,6 +269,8 @@ class BackendProgram:
         refusing: list[Check] = []
         missing: frozenset[str] = frozenset()
         for _, check, refuses in in_order(answers):
+            if refuses and check.imports:
+                return Judgement(self.name, [check], (check.say(facts),), frozenset())
             if refuses:
                 refusing.append(check)
             else:
@@ -275,6 +283,8 @@ class BackendProgram:
         name = check.check
         if name == "joint_rules":
             return self._joint_rules()
+        if name == "imports":
+            return self._first_of([("", rule) for rule in self.facts["import_rules"] or []], imports=True)
         predicate = self._predicate(name)
         return [] if predicate is None else [Check(check.code, self._worded(check.words), predicate)]
 
@@ -376,11 +386,15 @@ class BackendProgram:
                 if index == 0 or rule.when.get("use_mm_prefix") is not True
             ]
         rules += [("", rule) for rule in self.facts["joint_rules"] or []]
+        return self._first_of(rules)
+
+    def _first_of(self, rules: list[tuple[str, JointRule]], *, imports: bool = False) -> list[Check]:
+        """Return a check for each rule, which speaks where no earlier one does."""
         checks: list[Check] = []
         earlier: list[Predicate] = []
         for prefix, rule in rules:
             own = self._compiler.condition(rule.when)
-            checks.append(Check(rule.code, prefix + rule.words, FirstOf(list(earlier), own), rule))
+            checks.append(Check(rule.code, prefix + rule.words, FirstOf(list(earlier), own), rule, imports=imports))
             earlier.append(own)
         return checks
 

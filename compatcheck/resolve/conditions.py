@@ -230,7 +230,7 @@ class Compiler:
             matches = self.constraint(self._expand(constraint))
         else:
             matches = self.constraint(constraint)
-        return Leaf(field, matches, absent if field in self._nullable else None)
+        return Leaf(field, matches, absent if field in self._nullable and not _wants_known(constraint) else None)
 
     def _version_range(self, field: str, constraint: Any) -> Callable[[Any], bool]:
         if not isinstance(constraint, str):
@@ -293,6 +293,11 @@ def _absent_answer(constraint: Any) -> bool:
     return False
 
 
+def _wants_known(constraint: Any) -> bool:
+    """Return whether a constraint asks for the value itself, so that a field without one leaves it open."""
+    return isinstance(constraint, dict) and "known" in constraint
+
+
 def _not(operand: Any) -> Callable[[Any], bool]:
     excluded = frozenset(operand if isinstance(operand, list) else [operand])
     return lambda value: value not in excluded
@@ -309,4 +314,5 @@ OPERATORS: dict[str, Callable[[Any], Callable[[Any], bool]]] = {
     "ge": lambda operand: lambda value: value >= operand,
     "multiple_of": lambda operand: lambda value: value % operand == 0,
     "absent": lambda operand: lambda value: not operand,
+    "known": lambda operand: lambda value: True,
 }

@@ -10,7 +10,8 @@ import msgspec
 class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """The facts a verdict depends on. None means not given; see `NULLABLE` for fields where it means "none".
 
-    Head sizes and ranks are in elements, block sizes in tokens, head counts per model (not per rank).
+    Head sizes and ranks are in elements, block sizes in tokens. Head counts are what
+    one rank holds, after tensor parallelism, as the selector and the kernels see them: without it, the model's own.
     `linear` asks about a quantised linear layer instead of attention: `in_features` (K) and `out_features` (N) are
     what one rank holds, after tensor parallelism.
     """

@@ -38,6 +38,11 @@ class DecisionList:
         return result
 
     def _decide(self, facts: Any) -> Any:
+        possible = self.possible(facts)
+        return possible[0] if all(value == possible[0] for value in possible) else UNKNOWN
+
+    def possible(self, facts: Any) -> list[Any]:
+        """Return the values that may still be the answer, in order; None where no case may hold."""
         possible: list[Any] = []
         for condition, value in self._cases:
             holds = condition.test(facts)
@@ -48,7 +53,7 @@ class DecisionList:
                 break
         else:
             possible.append(None)
-        return possible[0] if all(value == possible[0] for value in possible) else UNKNOWN
+        return possible
 
     def missing(self, facts: Any) -> frozenset[str]:
         """Return the missing facts that leave the value open."""

@@ -31,6 +31,8 @@ def describe_constraint(constraint: Any) -> str:
             parts.append(f"not {describe_constraint(operand)}")
         elif key == "absent":
             parts.append("none" if operand else "given")
+        elif key == "known":
+            parts.append("known")
     return ", ".join(parts)
 
 

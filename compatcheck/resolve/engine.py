@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 from compatcheck.matrix.model import Backend, Engine, FactCase, Matrix, PriorityList, SelectorCheck
 from compatcheck.matrix.versions import parse
 from compatcheck.resolve.backend import BackendProgram, Judgement, in_release, of_release
-from compatcheck.resolve.conditions import UNKNOWN, Compiler
+from compatcheck.resolve.computed import HEADS_PER_KV, MLA_PREFILL, ROUTE, HeadGroup, PrefillChoice
+from compatcheck.resolve.conditions import UNKNOWN, Compiler, Derived
 from compatcheck.resolve.configuration import FIELDS
 from compatcheck.resolve.derived import DecisionList
 
@@ -46,7 +47,7 @@ class EngineProgram:
     def __init__(self, matrix: Matrix, engine: Engine, release: str) -> None:
         self.engine = engine
         self.release = release
-        self.derived: dict[str, DecisionList] = {}
+        self.derived: dict[str, Derived] = {}
         self.compiler = Compiler(matrix.sms, frozenset(FIELDS), self.derived)
         for name, fact in engine.facts.items():
             entry = latest(fact.versions, release)
@@ -68,6 +69,9 @@ class EngineProgram:
         cases = [FactCase(value=case.route, when=case.when) for case in engine.routing]
         self._routing = DecisionList(cases, self.compiler)
         self._selections: dict[tuple[tuple[Judgement, ...], frozenset[str]], Selection] = {}
+        self.derived[HEADS_PER_KV] = HeadGroup()
+        self.derived[ROUTE] = self._routing
+        self.derived[MLA_PREFILL] = PrefillChoice(self)
 
     def _present(self, backends: dict[str, Backend]) -> list[str]:
         return [name for name, b in backends.items() if in_release(b.since, b.until, self.release)]
@@ -87,6 +91,10 @@ class EngineProgram:
         return self._compiled(
             name, self._prefill_programs, self.engine.mla_prefill_backends, self.engine.prefill_selector
         )
+
+    def prefill_choice(self) -> tuple[DecisionList, list[BackendProgram]]:
+        """Return what decides the order of MLA prefill backends, and their compiled checks."""
+        return self._prefill_order[1], [self.prefill_program(name) for name in self.prefill_backends]
 
     def _compiled(
         self,
@@ -133,6 +141,11 @@ class EngineProgram:
     def select(self, facts: Any) -> Selection:
         """Return what the engine picks: every candidate, every refusal, and what is missing to be sure."""
         order, missing = self.order(facts)
+        if order is None:
+            lists, decide = self._order
+            tried = list(dict.fromkeys(name for i in decide.possible(facts) if i is not None for name in lists[i]))
+            if all(self.program(name).judge(facts).accepted is False for name in tried):
+                order, missing = tried, frozenset()  # whichever order it is, everybody refuses
         return self._walk([self.program(name) for name in order or []], missing, facts)
 
     def select_prefill(self, facts: Any) -> Selection:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from compatcheck.matrix.model import Backend, Kernel, Refusal, Rule, Source
+from compatcheck.matrix.model import Backend, Kernel, Refusal, Rule, Source, rules_of
 from compatcheck.resolve.backend import FLAG_OF_FIELD, BackendProgram, Check, Judgement
+from compatcheck.resolve.decided import decided_at
 from compatcheck.resolve.describe import describe_flag, describe_grants
 from compatcheck.resolve.engine import EngineProgram, Selection
 from compatcheck.resolve.verdict import Finding, FindingSource
@@ -56,11 +57,12 @@ class FindingFactory:
             required, actual = self._values(engine.program(backend), check, facts)
             title = f"{engine.engine.title} {engine.release}"
             entry = engine.engine.backends[backend]
+            at = decided_at(engine.engine.backends, backend, engine.release, check)
             rule = check.rule
             finding = self._checks[key] = Finding(
                 code=check.code,
-                name=words,
-                refuser="engine",
+                name=(rule.title if rule else None) or words,
+                refuser="package" if check.imports else "engine",
                 bites="selection",
                 effect="unsupported",
                 message=_sentence(f"{title}'s selector refuses {backend}", words, required, actual),
@@ -71,7 +73,7 @@ class FindingFactory:
                 fix=rule.fix if rule else None,
                 history=_history(entry, check),
                 sources=sources((rule.sources if rule and rule.sources else entry.sources) or entry.sources),
-                line=self._line(("engines", str(facts.engine), "backends", backend)),
+                line=self._line(("engines", str(facts.engine), "backends", *at)),
                 backend=backend,
             )
         return finding
@@ -118,7 +120,7 @@ class FindingFactory:
             bites="selection",
             effect="unsupported",
             message=f"{engine.engine.title} {engine.release} finds no attention backend for this configuration "
-            f"on SM {facts.sm}. {refused}",
+            f"on {f'SM {facts.sm}' if facts.sm else 'any GPU'}. {refused}",
             words=engine.engine.none_words,
             exception="ValueError",
             fix="See the alternatives: another KV-cache dtype, release or GPU.",
@@ -250,15 +252,16 @@ class FindingFactory:
             kernel=id_,
         )
 
-    def _line(self, path: tuple[str, ...]) -> str | None:
+    def _line(self, path: tuple[str | int, ...]) -> str | None:
         return self._loaded.line(path)
 
 
 def _history(backend: Backend, check: Check) -> tuple[str, ...]:
     """Return how the backend's answer to this check changed from release to release, oldest first."""
     if check.rule is not None:
-        layers = [(backend.since, backend.joint_rules), *((c.since, c.joint_rules) for c in backend.changes)]
-        rules = [(since, rule) for since, rules in layers for rule in rules or [] if rule.code == check.code]
+        changes = [(change.since, rules_of(change)) for change in backend.changes]
+        layers = [(backend.since, rules_of(backend)), *changes]
+        rules = [(since, rule) for since, rules in layers for rule in rules if rule.code == check.code]
         said = tuple(f"since {rule.since or since}: {rule.words}" for since, rule in rules)
         return said if len(said) > 1 or (rules and rules[0][1].since) else ()
     field = check.code.removeprefix("selector-").replace("-", "_")

@@ -8,7 +8,7 @@ import msgspec
 
 from compatcheck.matrix.model import Engine, Matrix
 from compatcheck.matrix.sm import find_gpu, parse_sm
-from compatcheck.matrix.versions import InvalidVersion, parse, place, public
+from compatcheck.matrix.versions import InvalidVersion, beyond, parse, place, public
 from compatcheck.resolve.configuration import (
     DEFAULTS,
     LINEAR_DEFAULTS,
@@ -18,9 +18,12 @@ from compatcheck.resolve.configuration import (
     spell_dtype,
 )
 from compatcheck.resolve.linear_names import check_linear_names, spell_linear
+from compatcheck.resolve.model_settings import set_for_model
 from compatcheck.resolve.verdict import Assumption
 
 ATTN_TYPES = ("decoder", "encoder", "encoder_only", "encoder_decoder")
+FLASH_ATTN_VERSIONS = (2, 3, 4)
+"""What the option takes (vllm/config/attention.py:AttentionConfig.flash_attn_version@0.33.0)."""
 DTYPES = ("bfloat16", "float16", "float32")
 KV_SPELLINGS = {"bf16": "bfloat16", "fp16": "float16", "half": "float16", "fp8_e4m3fn": "fp8_e4m3"}
 LEAST = dict.fromkeys(
@@ -68,6 +71,8 @@ class Normalised(msgspec.Struct, frozen=True, kw_only=True):
     release: str
     answered_as: str | None
     assumed: tuple[Assumption, ...]
+    beyond: str | None = None
+    """A version that is nothing like the ones in the matrix, and why that leaves everything open."""
 
 
 def normalise(matrix: Matrix, given: Configuration) -> Normalised:
@@ -94,8 +99,10 @@ def normalise(matrix: Matrix, given: Configuration) -> Normalised:
     if problems:
         raise ConfigurationError(problems)
 
+    beyond = _beyond(matrix, engine, values)
     release, answered_as = _release(engine, values, assumed)
     _fill_pins(engine, release, values, assumed)
+    answered_as = _library(matrix, values, answered_as)
     _fill_mla(values, assumed)
     if "dtype" not in values and "linear" not in values:
         instead = dtype_on(matrix, values.get("sm"), DEFAULTS["dtype"][0])
@@ -107,7 +114,15 @@ def normalise(matrix: Matrix, given: Configuration) -> Normalised:
         if field not in values:
             values[field] = value
             assumed.append(Assumption(field, value, ground))
-    return Normalised(facts=Configuration(**values), release=release, answered_as=answered_as, assumed=tuple(assumed))
+    if "linear" not in values:
+        set_for_model(matrix, engine, release, values, assumed)
+    return Normalised(
+        facts=Configuration(**values),
+        release=release,
+        answered_as=answered_as,
+        assumed=tuple(assumed),
+        beyond=beyond,
+    )
 
 
 def dtype_on(matrix: Matrix, sm: object, dtype: str) -> str:
@@ -153,6 +168,8 @@ def _spell(matrix: Matrix, values: dict[str, Any], problems: list[tuple[str, str
     spell_linear(values)
     if values.get("sliding_window") in (False, 0):
         del values["sliding_window"]
+    if values.get("flash_attn_version") not in (None, *FLASH_ATTN_VERSIONS):
+        problems.append(("flash_attn_version", f"{values['flash_attn_version']} is not one of 2, 3, 4"))
     problems += [
         (field, f"must be {'positive' if least else 'at least 0'} and below 2^31, found {values[field]}")
         for field, least in LEAST.items()
@@ -162,7 +179,10 @@ def _spell(matrix: Matrix, values: dict[str, Any], problems: list[tuple[str, str
 
 def _known_names(matrix: Matrix, engine: Engine, values: dict[str, Any], problems: list[tuple[str, str]]) -> None:
     backend, kv = values.get("backend"), values.get("kv_cache_dtype")
-    if backend is not None and backend not in engine.backends:
+    if backend in engine.other_backends:
+        what = engine.other_backends[backend]
+        problems.append(("backend", f"{backend} is {what}; the matrix covers {engine.title}'s CUDA backends only"))
+    elif backend is not None and backend not in engine.backends:
         known = list(engine.backends)
         problems.append(("backend", f"no release of {engine.title} has a backend {backend}.{nearest(backend, known)}"))
     if kv is not None and kv not in matrix.kv_cache_dtypes:
@@ -185,6 +205,31 @@ def _release(engine: Engine, values: dict[str, Any], assumed: list[Assumption]) 
     return release, f"answered as {engine.title} {release}: {why}" if why else None
 
 
+def _beyond(matrix: Matrix, engine: Engine, values: dict[str, Any]) -> str | None:
+    """Return what is to be said of a version of another epoch or major number than every release in the matrix."""
+    flashinfer = matrix.libraries.get("flashinfer")
+    known = {"engine_version": (engine.title, sorted(engine.releases, key=parse))}
+    if flashinfer is not None:
+        known["flashinfer_version"] = ("FlashInfer", sorted(flashinfer.releases, key=parse))
+    for field, (title, releases) in known.items():
+        if field in values and beyond(values[field], tuple(releases)):
+            return f"the matrix knows {title} {releases[0]} to {releases[-1]}, and nothing of {values[field]}"
+    return None
+
+
+def _library(matrix: Matrix, values: dict[str, Any], answered_as: str | None) -> str | None:
+    """Add a remark on a FlashInfer that is not in the matrix; nightlies of a known release fall into its ranges."""
+    library = matrix.libraries.get("flashinfer")
+    version = values.get("flashinfer_version")
+    if library is None or version is None:
+        return answered_as
+    release, why = place(version, tuple(sorted(library.releases, key=parse)))
+    if why is None or (parse(version).is_prerelease and parse(version).base_version == parse(release).base_version):
+        return answered_as
+    remark = f"answered as FlashInfer {release}: {why}"
+    return f"{answered_as}; {remark}" if answered_as else remark
+
+
 def _fill_pins(engine: Engine, release: str, values: dict[str, Any], assumed: list[Assumption]) -> None:
     pins = engine.releases[release]
     ground = f"what {engine.title} {release} requires"
@@ -193,6 +238,8 @@ def _fill_pins(engine: Engine, release: str, values: dict[str, Any], assumed: li
         ("torch_version", pins.torch),
         ("cuda_version", pins.cuda),
     ):
+        if field == "flashinfer_version" and values.get("has_flashinfer") is False:
+            continue  # what is not installed has no version, whatever the engine pins
         if field not in values and value is not None:
             values[field] = value
             assumed.append(Assumption(field, value, ground))

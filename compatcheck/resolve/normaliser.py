@@ -10,13 +10,14 @@ import msgspec
 
 from compatcheck.matrix.model import Matrix
 from compatcheck.resolve.configuration import Configuration
+from compatcheck.resolve.model_settings import settled_types
 from compatcheck.resolve.normalise import LEAST, Normalised, normalise
 from compatcheck.resolve.verdict import Assumption
 
 _MANY = 65536
 _NAMES = ("backend", "dtype", "kv_cache_dtype", "attn_type")
 """Fields whose spelling does not depend on any other field."""
-_FRAME = ("engine", "engine_version", "flashinfer_version", "torch_version", "cuda_version", "sm")
+_FRAME = ("engine", "engine_version", "flashinfer_version", "torch_version", "cuda_version", "sm", "has_flashinfer")
 """Fields whose values decide what is filled in; of the others it only matters whether they are given.
 
 An SM's type belongs to it: 9.0 is one, 9 is none, and they are equal as keys.
@@ -34,6 +35,7 @@ class Normaliser:
     def __init__(self, matrix: Matrix, defaults: Configuration | None = None) -> None:
         self._matrix = matrix
         self._defaults = _given(defaults) if defaults else {}
+        self._settled = settled_types(matrix)
         self._frames: dict[tuple[object, ...], _Frame] = {}
         self._names: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._good_sizes: dict[tuple[str, ...], tuple[Callable[[Any], Any] | None, set[Any]]] = {}
@@ -53,6 +55,8 @@ class Normaliser:
         get = given.get
         shape = tuple(given)
         try:
+            if get("model_type") in self._settled:
+                return normalise(self._matrix, msgspec.convert(given, Configuration))
             key = (shape, *[get(field) for field in _FRAME], type(get("sm")), bool(get("sliding_window")))
             frame = self._frames.get(key)
             spelled = self._names.get((get("backend"), get("dtype"), get("kv_cache_dtype"), get("attn_type")))
@@ -65,6 +69,7 @@ class Normaliser:
             release=frame.release,
             answered_as=frame.answered_as,
             assumed=frame.assumed,
+            beyond=frame.beyond,
         )
 
     def _learn(self, key: tuple[object, ...], shape: tuple[str, ...], given: dict[str, Any]) -> Normalised:
@@ -78,7 +83,7 @@ class Normaliser:
         changed = {field: value for field, value in after.items() if value is not before[field]}
         spelled = {field: changed.pop(field) for field in _NAMES if field in changed and field in given}
         assumed = self._assumed.setdefault(normal.assumed, normal.assumed)
-        self._frames[key] = _Frame(changed, normal.release, normal.answered_as, assumed)
+        self._frames[key] = _Frame(changed, normal.release, normal.answered_as, assumed, normal.beyond)
         self._names[tuple([given.get(field) for field in _NAMES])] = spelled
         self._remember_sizes(shape, given)
         return normal
@@ -105,6 +110,7 @@ class _Frame(msgspec.Struct):
     release: str
     answered_as: str | None
     assumed: tuple[Assumption, ...]
+    beyond: str | None
 
 
 def _given(configuration: Configuration) -> dict[str, Any]:

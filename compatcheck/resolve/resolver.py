@@ -19,7 +19,7 @@ from compatcheck.resolve.findings import FindingFactory
 from compatcheck.resolve.kernel import KERNEL_DTYPES, KernelCell, KernelProgram
 from compatcheck.resolve.normalise import Normalised, normalise
 from compatcheck.resolve.parts import NO_ROUTE, NOTHING_SAID, Asked, Library, Ruled, Taken, assemble
-from compatcheck.resolve.rules import Clusters, RuleProgram, cluster_rules, compile_rules
+from compatcheck.resolve.rules import RuleGroups, RuleProgram, compile_rules, group_rules
 from compatcheck.resolve.verdict import Finding, RouteAnswer, Verdict
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Resolver:
         self.matrix = loaded.matrix
         self.make = FindingFactory(loaded)
         self._engines: dict[tuple[str, str], EngineProgram] = {}
-        self._rules: dict[tuple[str, str], tuple[Clusters, Clusters]] = {}
+        self._rules: dict[tuple[str, str], RuleGroups] = {}
         self._kernels: dict[str, KernelProgram] = {}
         self._linear: LinearJudge | None = None
         self._asked: dict[Any, Asked] = {}
@@ -79,14 +79,13 @@ class Resolver:
             program = self._kernels[id_] = KernelProgram(id_, self.matrix.kernels[id_], self.matrix.sms)
         return program
 
-    def rules(self, name: str, release: str) -> tuple[Clusters, Clusters]:
-        """Return the rules compiled for an engine release: all of them, and those that bite at configuration."""
+    def rules(self, name: str, release: str) -> RuleGroups:
+        """Return the rules compiled for an engine release, grouped by when they are asked."""
         key = (name, release)
         groups = self._rules.get(key)
         if groups is None:
             programs = compile_rules(self.matrix, self.engine(name, release).compiler)
-            early = [program for program in programs if program.rule.bites == "config"]
-            groups = self._rules[key] = (cluster_rules(programs), cluster_rules(early))
+            groups = self._rules[key] = group_rules(programs)
         return groups
 
     @property
@@ -117,16 +116,19 @@ class Resolver:
         parts give the same verdict object.
         """
         facts = normal.facts
+        if normal.beyond is not None:
+            return Verdict(verdict="unknown", engine_accepts=None, untested=normal.beyond, assumed=normal.assumed)
         if facts.linear is not None:
             return self.linear.judge(normal)
         engine = self.engine(str(facts.engine), normal.release)
         asked = self._ask_engine(engine, facts)
+        given = facts
         if asked.used is not None and asked.used != facts.backend:
             facts = msgspec.structs.replace(facts, backend=asked.used)
         reached = asked.reached
         route = self._route(engine, facts) if reached else NO_ROUTE
         prefill = engine.select_prefill(facts) if reached and _has_mla_prefill(engine, facts) else None
-        ruled = self._apply_rules(engine, facts, route.answer, reached=reached)
+        ruled = self._apply_rules(engine, given, facts, route.answer, reached=reached)
         library = self._ask_kernels(engine, facts, route.answer, ruled) if route.answer is not None else NOTHING_SAID
         # `normal.assumed` is kept alive by the verdict that holds it, so its id is not given to another.
         key = (asked, route, prefill, ruled, library, id(normal.assumed), normal.answered_as)
@@ -193,11 +195,19 @@ class Resolver:
         return taken
 
     def _apply_rules(
-        self, engine: EngineProgram, facts: Configuration, route: RouteAnswer | None, *, reached: bool
+        self,
+        engine: EngineProgram,
+        given: Configuration,
+        facts: Configuration,
+        route: RouteAnswer | None,
+        *,
+        reached: bool,
     ) -> Ruled:
         """Return what the rules say. A start that the selector stops never reaches what bites later."""
-        everything, early = self.rules(str(facts.engine), engine.release)
-        answers = tuple([cluster.answer(facts) for cluster in (everything if reached else early)])
+        groups = self.rules(str(facts.engine), engine.release)
+        answers = tuple([cluster.answer(facts) for cluster in (groups.everything if reached else groups.early)])
+        if reached:
+            answers += tuple([cluster.answer(given) for cluster in groups.as_given])
         key = (answers, route and route.id)
         ruled = self._ruled.get(key)
         if ruled is None:

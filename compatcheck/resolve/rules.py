@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from compatcheck.matrix.model import Matrix, Rule
 from compatcheck.matrix.versions import contains
@@ -71,3 +71,22 @@ Clusters = list[Cluster[RuleProgram]]
 def cluster_rules(programs: list[RuleProgram]) -> Clusters:
     """Return rules in clusters: one look-up for all that depend on the same sizes."""
     return cluster(programs, RuleProgram.holds)
+
+
+class RuleGroups(NamedTuple):
+    """Rules by when they are asked."""
+
+    everything: Clusters
+    """Of a start that gets past the selector."""
+    early: Clusters
+    """Of one that does not: those that bite at configuration."""
+    as_given: Clusters
+    """Of the configuration as it was given, where a start gets past the selector."""
+
+
+def group_rules(programs: list[RuleProgram]) -> RuleGroups:
+    """Return rules grouped by when they are asked, in clusters."""
+    given = [program for program in programs if program.rule.as_given]
+    others = [program for program in programs if not program.rule.as_given]
+    early = [program for program in others if program.rule.bites == "config"]
+    return RuleGroups(cluster_rules(others), cluster_rules(early), cluster_rules(given))

@@ -89,6 +89,14 @@ def explain_selection(resolver: Resolver, given: Configuration) -> SelectionAnsw
     """Return the ordered candidates, as if no backend were forced. Raises `ConfigurationError`."""
     normal = normalise(resolver.matrix, msgspec.structs.replace(given, backend=None))
     engine = resolver.engine(str(normal.facts.engine), normal.release)
+    if normal.beyond is not None:
+        return SelectionAnswer(
+            release=normal.release,
+            selected=None,
+            candidates=(),
+            missing=("engine_version", "flashinfer_version"),
+            answered_as=normal.beyond,
+        )
     chosen = engine.select(normal.facts)
     prefill = None
     prefill_selected = None

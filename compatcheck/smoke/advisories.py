@@ -6,6 +6,7 @@ from typing import Any
 
 from compatcheck.matrix.model import Matrix, Rule
 from compatcheck.matrix.versions import contains
+from compatcheck.resolve.computed import COMPUTED
 from compatcheck.resolve.conditions import Compiler, Predicate
 from compatcheck.resolve.configuration import FIELDS
 from compatcheck.resolve.kernel import KernelCell
@@ -48,7 +49,7 @@ class Advisories:
     """The silent advisories that name kernels, compiled once."""
 
     def __init__(self, matrix: Matrix) -> None:
-        derived = {name for engine in matrix.engines.values() for name in engine.facts}
+        derived = {*COMPUTED, *(name for engine in matrix.engines.values() for name in engine.facts)}
         compiler = Compiler(matrix.sms, frozenset(FIELDS) | derived, nullable=frozenset({"sliding_window"}))
         self._rules: list[tuple[str, Rule, Predicate]] = [
             (code, rule, compiler.condition(rule.when))

@@ -20,6 +20,7 @@ from compatcheck.matrix.errors import MatrixError
 from compatcheck.matrix.load import LoadedMatrix, load
 from compatcheck.matrix.sm import parse_sm
 from compatcheck.matrix.versions import InvalidVersion, public
+from compatcheck.printable import printable
 from compatcheck.smoke.cell import SmokeCell
 from compatcheck.smoke.cells import Plan, Target, plan
 from compatcheck.smoke.coverage import coverage
@@ -305,9 +306,9 @@ def _report(
                 f": {item.result.exception}: {(item.result.text or '').strip()[:300]}" if item.result.exception else ""
             )
             errors = f" {item.result.errors}" if item.result.errors else ""
-            print(f"contradicted {item.result.id}: {item.why}{errors}{words}")  # noqa: T201
+            print(printable(f"contradicted {item.result.id}: {item.why}{errors}{words}"))  # noqa: T201
         for text in patches(planned.cells, judged, matrix, fingerprint):
-            print(f"\n{text}")  # noqa: T201
+            print("\n" + printable(text, lines=True))  # noqa: T201
         print(counted.line(fingerprint.sm))  # noqa: T201
     if not complete:
         _say("the time budget ended first; continue with --resume")
@@ -331,7 +332,7 @@ def evidence_diff(before: Path, after: Path, format: str = "text") -> int:
         lines += [f"{'gone':8s} {id_}" for id_ in found.only_before]
         lines += [f"{'new':8s} {id_}" for id_ in found.only_after]
         lines.append(f"{len(found.changed)} changed, {found.same} the same")
-        print("\n".join(lines))  # noqa: T201
+        print("\n".join(map(printable, lines)))  # noqa: T201
     return FINDINGS if found.differs else FINE
 
 
@@ -370,4 +371,4 @@ def evidence_merge(parts: Sequence[Path], output: Path) -> int:
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr)  # noqa: T201
+    print(printable(text, lines=True), file=sys.stderr)  # noqa: T201

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
+from compatcheck.printable import printable
 from compatcheck.smoke.cell import SmokeCell
 from compatcheck.smoke.judge import judge
 from compatcheck.smoke.outcome import Result
@@ -27,7 +28,7 @@ class PlainProgress(Watcher):
         self._started = time.monotonic()
 
     def _line(self, text: str) -> None:
-        print(text, file=self._stream, flush=True)
+        print(printable(text), file=self._stream, flush=True)
 
     def compiled(self, key: str, seconds: float, failed: bool) -> None:
         """Say what was built."""

@@ -112,6 +112,27 @@ def test_tensor_parallelism_shards_and_repeats_heads(tmp_path: Path, loaded: Loa
     assert [placed.finding.code for placed in odd.findings] == ["launch-heads-not-divisible"]
 
 
+@pytest.mark.parametrize(
+    ("ranks", "dcp", "required"),
+    [
+        ("8", "2", "a tensor-parallel size above 8"),
+        ("16", "4", "a DCP size of at most 2"),
+        ("32", "3", "a DCP size that divides 4"),
+        ("32", "4", None),
+        ("32", "1", None),
+    ],
+)
+def test_context_parallelism_fits_the_heads(
+    tmp_path: Path, loaded: LoadedMatrix, ranks: str, dcp: str, required: str | None
+) -> None:
+    folder(tmp_path / "m", CONFIG)
+    facts = read_launch(
+        loaded.matrix, launch("m", "-tp", ranks, "--decode-context-parallel-size", dcp, directory=str(tmp_path))
+    )
+    found = [placed.finding.required for placed in facts.findings if placed.finding.code == "launch-dcp-gqa"]
+    assert found == ([required] if required else [])
+
+
 def test_overrides_change_the_configuration(tmp_path: Path, loaded: LoadedMatrix) -> None:
     folder(tmp_path / "m", CONFIG)
     words = ("m", "--hf-overrides", '{"head_dim": 256}')

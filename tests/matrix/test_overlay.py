@@ -93,3 +93,15 @@ def test_problems_of_all_files_are_reported() -> None:
         ("b.yaml", "duplicate-key"),
         ("c.yaml", "not-a-mapping"),
     ]
+
+
+def test_what_an_overlay_states_holds_for_every_release() -> None:
+    base = "B:\n  heads: [1]\n  changes:\n    - {since: '2', heads: [2], sms: [9]}\n    - {since: '3', heads: [3]}\n"
+    over = "B:\n  heads: [7]\n  changes:\n    - {since: '4', sms: [8]}\n"
+    document = read_files([(Path("base.yaml"), base.encode()), (Path("over.yaml"), over.encode())])
+    assert document.value == {
+        "B": {"heads": [7], "changes": [{"since": "2", "sms": [9]}, {"since": "3"}, {"since": "4", "sms": [8]}]}
+    }
+    assert document.places["B", "heads"] == ("over.yaml", 2, 3)
+    assert ("B", "changes", 0, "heads") not in document.places
+    assert document.places["B", "changes", 0, "sms"][0] == "base.yaml"

@@ -235,3 +235,50 @@ def test_the_dtype_taken_where_none_is_given(sm: str | None, dtype: str, loaded:
     assert normal.facts.dtype == dtype
     assert [a.value for a in normal.assumed if a.field == "dtype"] == [dtype]
     assert normalise(loaded.matrix, Configuration(sm=sm, dtype="bfloat16")).facts.dtype == "bfloat16"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("CUSTOM", "a place that a plugin fills"),
+        ("TORCH_SDPA", "vision encoders"),
+        ("ROCM_ATTN", "a ROCm backend"),
+        ("CPU_ATTN", "a CPU backend"),
+    ],
+)
+def test_what_is_no_cuda_backend(loaded: LoadedMatrix, name: str, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        normalise(loaded.matrix, Configuration(backend=name))
+
+
+def test_a_flash_attn_version_that_does_not_exist(loaded: LoadedMatrix) -> None:
+    with pytest.raises(ConfigurationError, match="7 is not one of 2, 3, 4"):
+        normalise(loaded.matrix, Configuration(flash_attn_version=7))
+
+
+@pytest.mark.parametrize("version", ["2026.1", "1!0.33.0", "1.0.0"])
+@pytest.mark.parametrize("field", ["engine_version", "flashinfer_version"])
+def test_a_version_like_none_that_is_known_leaves_everything_open(
+    loaded: LoadedMatrix, field: str, version: str
+) -> None:
+    given: dict[str, Any] = {"sm": "9.0", "head_size": 128, "backend": "FLASH_ATTN", field: version}
+    answer = loaded.resolver.resolve(Configuration(**given))
+    assert (answer.verdict, answer.engine_accepts, answer.alternatives) == ("unknown", None, ())
+    assert answer.untested is not None
+    assert answer.untested.endswith(f"and nothing of {version}")
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ("0.7.4", None),
+        ("0.6.14.dev20260601", None),
+        ("0.7.5", "answered as FlashInfer 0.7.4: 0.7.5 is newer than 0.7.4, the newest release in the matrix"),
+        ("0.8.0", "answered as FlashInfer 0.7.4: 0.8.0 is newer than 0.7.4, the newest release in the matrix"),
+        ("0.7.3", "answered as FlashInfer 0.7.2.post1: 0.7.3 is not a release in the matrix; 0.7.2.post1 is the one"),
+    ],
+)
+def test_a_flashinfer_that_is_not_in_the_matrix(loaded: LoadedMatrix, version: str, said: str | None) -> None:
+    normal = normalise(loaded.matrix, Configuration(flashinfer_version=version, engine_version="0.33.0"))
+    assert (normal.answered_as or "").startswith(said or "")
+    assert (normal.answered_as is None) is (said is None)

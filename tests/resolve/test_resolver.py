@@ -224,13 +224,16 @@ def test_an_unknown_engine_version_answers_all_the_same(loaded: LoadedMatrix) ->
     assert answer.answered_as.startswith("answered as vLLM 0.33.0")
 
 
+MLA = {"kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "num_qo_heads": 128}
+
+
 @pytest.mark.parametrize(
     ("backend", "sm", "fields"),
     [
         ("FLASHINFER", "9.0", {"head_size": 128, "num_qo_heads": 32, "num_kv_heads": 8}),
         ("FLASHINFER", "10.0", {"head_size": 128, "num_qo_heads": 32, "num_kv_heads": 8}),
-        ("FLASHMLA", "9.0", {"use_mla": True, "head_size": 576}),
-        ("CUTLASS_MLA", "10.0", {"use_mla": True, "head_size": 576}),
+        ("FLASHMLA", "9.0", MLA),
+        ("CUTLASS_MLA", "10.0", MLA),
     ],
 )
 def test_a_block_of_several_pages_runs(backend: str, sm: str, fields: dict[str, Any], loaded: LoadedMatrix) -> None:
@@ -252,3 +255,11 @@ def test_a_backend_that_the_model_picks_itself(loaded: LoadedMatrix) -> None:
     asked = loaded.resolver.judge(normalise(loaded.matrix, msgspec.structs.replace(given, use_sparse=False)))
     assert (asked.verdict, asked.fails_at) == ("unsupported", "selection")
     assert "selector-not-asked" not in codes(asked)
+
+
+def test_what_nobody_takes_needs_no_gpu_to_tell(loaded: LoadedMatrix) -> None:
+    answer = judge(loaded, kv_cache_dtype="octave_k3v3", head_size=128)
+    assert (answer.verdict, answer.selected, answer.missing) == ("unsupported", None, ())
+    assert answer.rejected is not None
+    assert not any("MLA" in name for name in answer.rejected)
+    assert "None" not in answer.findings[0].message

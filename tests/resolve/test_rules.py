@@ -27,8 +27,8 @@ NVFP4: dict[str, Any] = {
     ("version", "verdict", "code"),
     [
         ("0.6.13", "unsupported", "fi-slot-mapping-helpers"),
-        ("0.6.14", "unsupported", "fi-slot-mapping-helpers-0-6-14"),
-        ("0.6.14+cu130", "unsupported", "fi-slot-mapping-helpers-0-6-14"),
+        ("0.6.14", "unsupported", "fi-slot-mapping-helpers"),
+        ("0.6.14+cu130", "unsupported", "fi-slot-mapping-helpers"),
         ("0.6.14.dev20260601", "unknown", "fi-slot-mapping-helpers-nightly"),
         ("0.6.15.dev1", "supported", None),
         ("0.6.15", "supported", None),
@@ -128,3 +128,42 @@ def test_a_fork_that_patched_the_gate(loaded: LoadedMatrix, tmp_path: Any, monke
     answer = judge(fork, **asked)
     assert answer.engine_accepts is True
     assert "vllm-nvfp4-patched-gate" in codes(answer)
+
+
+ODD_MLA: dict[str, Any] = {
+    "use_mla": True,
+    "kv_lora_rank": 512,
+    "qk_nope_head_dim": 192,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 192,
+    "num_qo_heads": 40,
+}
+
+
+@pytest.mark.parametrize(("release", "refused"), [("0.18.1", False), ("0.25.1", False), ("0.26.0", True)])
+@pytest.mark.parametrize("sm", ["8.0", "9.0", "12.0"])
+def test_dense_mla_needs_a_prefill_backend(loaded: LoadedMatrix, sm: str, release: str, refused: bool) -> None:
+    answer = judge(loaded, **ODD_MLA, sm=sm, engine_version=release, backend="TRITON_MLA")
+    assert ("vllm-mla-prefill-none" in codes(answer)) is refused
+    assert answer.verdict == ("unsupported" if refused else "supported")
+
+
+def test_the_prefill_of_a_dense_model_may_be_unknown(loaded: LoadedMatrix) -> None:
+    case: dict[str, Any] = {"sm": "9.0", "use_mla": True, "head_size": 576, "backend": "TRITON_MLA"}
+    answer = judge(loaded, **case, engine_version="0.33.0")
+    assert (answer.verdict, answer.missing) == ("unknown", ("qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"))
+    assert judge(loaded, **case, engine_version="0.25.1").verdict == "supported"
+
+
+def test_sparse_mla_goes_on_without_one(loaded: LoadedMatrix) -> None:
+    sparse = ODD_MLA | {"use_sparse": True, "index_topk": 2048, "backend": "FLASHMLA_SPARSE"}
+    assert "vllm-mla-prefill-none" not in codes(judge(loaded, **sparse, sm="9.0", engine_version="0.33.0"))
+
+
+def test_pcp_and_dcp_depend_on_the_model_where_mla_is_sparse(loaded: LoadedMatrix) -> None:
+    case = ODD_MLA | {"qk_nope_head_dim": 128, "v_head_dim": 128, "num_qo_heads": 16, "use_pcp": True, "use_dcp": True}
+    case |= {"sm": "9.0", "use_sparse": True, "index_topk": 2048, "kv_cache_dtype": "fp8_ds_mla"}
+    case |= {"backend": "FLASHMLA_SPARSE", "engine_version": "0.33.0"}
+    assert judge(loaded, **case).missing == ("model_type",)
+    assert judge(loaded, **case, model_type="deepseek_v32").verdict == "supported"
+    assert judge(loaded, **case, model_type="other").verdict == "unsupported"

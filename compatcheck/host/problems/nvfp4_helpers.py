@@ -16,7 +16,7 @@ _SOURCE = (
 
 def check(host: Host) -> list[Problem]:
     """Report missing helpers: an error where vLLM imports the writer, else worth knowing."""
-    missing = [name for name in (SLOT_MAPPING_APPEND, PAGED_DEQUANTIZE) if host.flashinfer_symbols.get(name) is False]
+    missing = [name for name in (SLOT_MAPPING_APPEND, PAGED_DEQUANTIZE) if host.importable(name) is False]
     if "flashinfer-python" not in host.packages or not missing:
         return []
     imported = host.vllm_imports.get(f"flashinfer:{SLOT_MAPPING_APPEND}") is False
@@ -41,7 +41,7 @@ def check(host: Host) -> list[Problem]:
             who=f"{named(host, 'vllm')}, on import of its FLASHINFER backend" if wanted else "FlashInfer",
             message=message,
             required=f"{' and '.join(missing)}, in FlashInfer releases since 0.6.15",
-            found=f"{named(host, 'flashinfer-python')}, whose files do not define "
+            found=f"{named(host, 'flashinfer-python')}, which does not export "
             + ("it" if len(missing) == 1 else "them"),
             fix="pip install 'flashinfer-python" + (_pin(host) or ">=0.6.15") + "'",
             source=_SOURCE,

@@ -24,6 +24,8 @@ def constraint_problems(constraint: Any, field: Field, here: Path) -> Iterator[F
     elif not constraint:
         yield here, "no comparison is given"
     else:
+        if _unsatisfiable(constraint):
+            yield here, "no value can be all of this: the bounds leave nothing between them"
         for key, operand in constraint.items():
             if key not in OPERATORS:
                 near = difflib.get_close_matches(str(key), list(OPERATORS), n=1)
@@ -31,6 +33,25 @@ def constraint_problems(constraint: Any, field: Field, here: Path) -> Iterator[F
                 yield (*here, key), f"unknown comparison {key!r}; {hint}"
             else:
                 yield from _operand(key, operand, field, (*here, key))
+
+
+def _unsatisfiable(constraint: dict[str, Any]) -> bool:
+    """Return whether bounds, a set and a divisor leave no whole number from 0 on."""
+    bounds = {key: value for key, value in constraint.items() if key in ("lt", "le", "gt", "ge", "multiple_of")}
+    if any(isinstance(value, bool) or not isinstance(value, int) for value in bounds.values()):
+        return False
+    least = max(bounds.get("ge", 0), bounds.get("gt", -1) + 1)
+    most = min([bounds["le"]] if "le" in bounds else [], default=None)
+    if "lt" in bounds:
+        most = bounds["lt"] - 1 if most is None else min(most, bounds["lt"] - 1)
+    step = bounds.get("multiple_of", 1)
+    if step < 1:
+        return False
+    named = constraint.get("in")
+    if isinstance(named, list) and bounds:
+        numbers = [n for n in named if isinstance(n, int)]
+        return not any(least <= n and (most is None or n <= most) and n % step == 0 for n in numbers)
+    return most is not None and (least + step - 1) // step * step > most
 
 
 def _list(values: list[Any], field: Field, here: Path) -> Iterator[Found]:
@@ -78,6 +99,11 @@ def _operand(key: str, operand: Any, field: Field, here: Path) -> Iterator[Found
             yield here, f"`absent` is true or false, found {operand!r}"
         elif not field.nullable:
             yield here, "this field always has a value: where it is absent it is not known, and nothing follows"
+    elif key == "known":
+        if operand is not True:
+            yield here, f"`known` is true or left out, found {operand!r}"
+        elif not field.nullable:
+            yield here, "this field is never absent: without a value every condition on it is unknown"
     elif int not in field.kinds:
         yield here, f"`{key}` compares numbers, and this field is not one"
     elif isinstance(operand, bool) or not isinstance(operand, int):

@@ -56,6 +56,14 @@ class Context:
             self._converted[model] = found
         return self._converted[model]
 
+    def names_of_list(self, *path: str) -> list[str]:
+        """Return the texts of a list, well-formed or not; none where it is no list."""
+        try:
+            value = self.raw(path)
+        except (KeyError, TypeError, IndexError):
+            return []
+        return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
     def names(self, *path: str) -> list[str]:
         """Return the keys of a mapping in the order they are written, well-formed or not."""
         value: Any = self.value

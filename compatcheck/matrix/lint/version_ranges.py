@@ -1,5 +1,7 @@
 """Version ranges: each parses as PEP 440, matches something, and does not ask for a local part.
 
+A range between the releases of its axis that takes in none of them, nor a nightly before one, is a warning.
+
 Why: versions are compared without their local part (`+cu130`), so a range that names one never matches what was meant;
 `===` compares text and takes no part in the proof that rules tile.
 """
@@ -11,6 +13,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from compatcheck.matrix.errors import Problem
 from compatcheck.matrix.lint.context import Context
+from compatcheck.matrix.lint.releases import version
 from compatcheck.matrix.model import Kernel, Refusal, Rule
 
 CODE = "version-range"
@@ -22,7 +25,38 @@ def check(context: Context) -> list[Problem]:
     fields += [((*path, "versions"), refusal.versions) for path, refusal in context.records(Refusal)]
     fields += [((*path, "uncertain"), kernel.uncertain) for path, kernel in context.records(Kernel)]
     found = [(path, range_problem(text)) for path, text in fields if text is not None]
-    return [context.problem(path, CODE, message) for path, message in found if message]
+    problems = [context.problem(path, CODE, message) for path, message in found if message]
+    return problems + _unmet(context)
+
+
+def _unmet(context: Context) -> list[Problem]:
+    """Return the ranges of rules and refusals that no release meets, nor a nightly of one."""
+    flashinfer = context.names_of_list("libraries", "flashinfer", "releases")
+    known = {
+        "engine_version": [name for e in context.names("engines") for name in context.names("engines", e, "releases")],
+        "flashinfer_version": flashinfer,
+    }
+    fields = [((*path, "versions"), rule.versions, known.get(rule.axis, [])) for path, rule in context.records(Rule)]
+    fields += [((*path, "versions"), refusal.versions, flashinfer) for path, refusal in context.records(Refusal)]
+    return [
+        context.problem(
+            path, CODE, f"{text!r} takes in no release that the matrix knows, nor a nightly of one", "warning"
+        )
+        for path, text, releases in fields
+        if text is not None and range_problem(text) is None and _meets_none(text, releases)
+    ]
+
+
+def _meets_none(text: str, releases: list[str]) -> bool:
+    """Return whether a range that does not end before the oldest release takes in none, and no nightly of one."""
+    versions = sorted(v for v in map(version, releases) if v is not None)
+    if not versions:
+        return False
+    wanted = SpecifierSet(text, prereleases=True)
+    tried = [str(v) for release in versions for v in (release, f"{release.base_version}.dev1")]
+    if any(wanted.contains(one) for one in tried):
+        return False
+    return not version_range(text).is_disjoint(version_range(f">={versions[0]}"))
 
 
 def range_problem(text: str) -> str | None:

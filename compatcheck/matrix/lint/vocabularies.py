@@ -41,6 +41,7 @@ SELECTOR_CHECKS = frozenset(
         "kv_cache_dtype",
         "block_size",
         "dependency",
+        "imports",
         "mla_dimensions",
         "joint_rules",
     }

@@ -10,6 +10,7 @@ from compatcheck.matrix.lint.context import Context
 from compatcheck.matrix.model import FactCase
 from compatcheck.matrix.sm import family
 from compatcheck.matrix.yaml_reader import Path
+from compatcheck.resolve.computed import HEADS_PER_KV, MLA_PREFILL, NO_PREFILL, ROUTE
 from compatcheck.resolve.configuration import LINEAR_SCHEMES, NULLABLE, VERSION_FIELDS, Configuration
 from compatcheck.resolve.kernel import KernelCell
 from compatcheck.resolve.normalise import ATTN_TYPES, DTYPES
@@ -69,7 +70,19 @@ def _vocabulary(context: Context, path: Path) -> Vocabulary:
             names, later = names[:at], frozenset(names[at:])
         of_engine = {name: _fact(context, engine, name) for name in names}
         facts = of_engine if index == 0 else {name: f for name, f in facts.items() if name in of_engine}
+    if path[0] == "rules":
+        facts |= _computed(context)
     return Vocabulary(_configuration_fields(context), facts, later, sms, families)
+
+
+def _computed(context: Context) -> dict[str, Field]:
+    """The facts that only rules may ask, since they follow from everything else."""
+    engines = context.names("engines")
+    routes = {name for e in engines for name in context.names("engines", e, "routes")}
+    prefill = {name for e in engines for name in context.names("engines", e, "mla_prefill_backends")}
+    values = {ROUTE: routes, MLA_PREFILL: {NO_PREFILL, *prefill}}
+    named = {name: Field(frozenset({str}), frozenset(known), nullable=True) for name, known in values.items()}
+    return {**named, HEADS_PER_KV: Field(frozenset({int}), None, nullable=True)}
 
 
 def _configuration_fields(context: Context) -> dict[str, Field]:

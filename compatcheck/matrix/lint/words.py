@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from compatcheck.matrix.errors import Problem
 from compatcheck.matrix.lint.context import Context
+from compatcheck.matrix.lint.regexes import slow
 from compatcheck.matrix.model import Backend, BackendChange, JointRule, Refusal, Rule, SelectorCheck
 from compatcheck.matrix.yaml_reader import Path
 from compatcheck.resolve.configuration import FIELDS
@@ -27,6 +28,8 @@ def check(context: Context) -> list[Problem]:
     found: list[tuple[Path, str]] = []
     for path, joint in context.records(JointRule):
         found += _placeholders((*path, "words"), joint.words)
+        for index, words in enumerate(joint.more_words):
+            found += _rule_words((*path, "more_words", index), words)
     for path, question in context.records(SelectorCheck):
         found += _placeholders((*path, "words"), question.words, "supported_dimensions")
     for model in (Backend, BackendChange):
@@ -63,6 +66,10 @@ def _pattern(path: Path, pattern: str) -> Iterator[tuple[Path, str]]:
         compiled = re.compile(pattern, re.DOTALL)
     except re.error as error:
         yield path, f"not a regular expression: {error}"
+        return
+    endless = slow(pattern)
+    if endless:
+        yield path, f"{pattern!r} may take for ever on a long log: {endless}; bound it, such as {{0,80}}"
         return
     if compiled.search("") and compiled.search("\u241f"):
         yield path, f"{pattern!r} matches every text; an error without a text is ^$"

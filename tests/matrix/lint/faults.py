@@ -305,6 +305,37 @@ FAULTS = {
     "range with a local part": Fault(
         'versions: "<=0.6.14"', 'versions: "==0.6.14+cu130"', 'versions: "==', "version-range", ("local",)
     ),
+    "bounds with nothing between": Fault(
+        "kv_cache_dtype: fp8, reads",
+        "head_size: {gt: 256, lt: 100}, reads",
+        "head_size: {gt",
+        "condition",
+        ("nothing between",),
+    ),
+    "divisor with nothing between": Fault(
+        "kv_cache_dtype: fp8, reads",
+        "head_size: {ge: 65, lt: 128, multiple_of: 64}, reads",
+        "head_size: {ge",
+        "condition",
+        ("nothing between",),
+    ),
+    "known where nothing is ever absent": Fault(
+        "kv_cache_dtype: fp8, reads", "head_size: {known: true}, reads", "known: true", "condition", ("never absent",)
+    ),
+    "range between releases": Fault(
+        'versions: "<=0.6.14"',
+        'versions: ">=0.6.14.1,<0.6.15.dev0"',
+        'versions: ">=0.6.14.1',
+        "version-range",
+        ("no release",),
+        "warning",
+    ),
+    "slow pattern": Fault(
+        "/cannot import .*helper/", "/cannot (import )+(.+)+helper/", '"/cannot (import', "words", ("for ever", "bound")
+    ),
+    "slow pattern by choices": Fault(
+        "/cannot import .*helper/", "/cannot (?:a|ab|b)*helper/", '"/cannot (?:a', "words", ("begin alike",)
+    ),
     "range by text": Fault('versions: "<=0.6.14"', 'versions: "===0.6.14"', 'versions: "===', "version-range", ("==",)),
     # ids, codes
     "rule id": Fault("  helpers-there:", "  Helpers_There:", "Helpers_There:", "id", ("kebab",)),
