@@ -35,7 +35,6 @@ from compatcheck.audit.reading.values import (
 ASSUMED: Mapping[str, Any] = {
     "model_config.is_diffusion": False,
     "model_config.rswa_window": None,
-    "model_config.is_mm_prefix_lm": False,
     "model_config.hf_text_config.attn_logit_softcapping": None,
     "model_config.is_encoder_decoder": False,
     "attention_config.use_fp4_indexer_cache": False,
@@ -47,6 +46,7 @@ INPUTS: Mapping[str, str] = {
     "attention_config.use_trtllm_attention": "use_trtllm_attention",
     "cache_config.cache_dtype": "kv_cache_dtype",
     "model_config.use_mla": "use_mla",
+    "model_config.is_mm_prefix_lm": "use_mm_prefix",
     "model_config.is_deepseek_mla": "use_mla",
     "model_config.hf_text_config.index_topk": "index_topk",
     "model_config.hf_text_config.qk_nope_head_dim": "qk_nope_head_dim",
@@ -84,7 +84,10 @@ FUNCTIONS: Mapping[tuple[str, str], str] = {
 VARIABLES: Mapping[str, str] = {"VLLM_BATCH_INVARIANT": "use_batch_invariant"}
 """Environment variables that are inputs; every other one is taken as not set."""
 
-INSTALLED = frozenset({"torch", "numpy", "triton", "transformers", "requests", "packaging", "tokenspeed_mla", "pydantic", "einops", "regex"})
+INSTALLED = frozenset(
+    "torch numpy triton transformers requests packaging tokenspeed_mla pydantic einops regex cutlass cuda tvm_ffi pynvml tqdm tabulate "
+    "filelock".split()
+)
 """Packages beside the release that its wheel requires or that are taken as installed."""
 
 

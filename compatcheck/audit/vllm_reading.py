@@ -88,9 +88,9 @@ class VllmReading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 class VllmReader:
     """Asks one release's text."""
 
-    def __init__(self, program: Program, sms: Iterable[str], kv_cache_dtypes: Iterable[str], cuda: str | None) -> None:
+    def __init__(self, program: Program, sms: Iterable[str], kv_cache_dtypes: Iterable[str], cuda: str = "13.0") -> None:
         self.program = program
-        self.environment = EngineEnvironment(cuda or "13.0")
+        self.environment = EngineEnvironment(cuda)
         self.vocabulary = self._vocabulary()
         self.domains = domains(sms, self.vocabulary or kv_cache_dtypes)
         self.strange: list[Gate] = []

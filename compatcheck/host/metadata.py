@@ -29,6 +29,7 @@ class Metadata(NamedTuple):
     name: str | None
     version: str | None
     requires: tuple[str, ...]
+    extras: tuple[str, ...] = ()
 
 
 class MetadataError(Exception):
@@ -60,6 +61,11 @@ def read_metadata(directory: Path) -> Metadata:
         raise MetadataError(f"{name} is missing") from None
     except OSError as error:
         raise MetadataError(f"{name} cannot be read: {error.strerror or type(error).__name__}") from None
+    return parse_metadata(raw)
+
+
+def parse_metadata(raw: bytes) -> Metadata:
+    """Return what the bytes of a METADATA file say."""
     fields: dict[str, list[str]] = {}
     # Not splitlines(): a folded licence may hold form feeds, and lines of blanks alone, which end nothing.
     for line in raw.decode("utf-8", "replace").replace("\r\n", "\n").split("\n"):
@@ -72,6 +78,7 @@ def read_metadata(directory: Path) -> Metadata:
         name=next(iter(fields.get("name", ())), None) or None,
         version=next(iter(fields.get("version", ())), None) or None,
         requires=tuple(fields.get("requires-dist", ())),
+        extras=tuple(fields.get("provides-extra", ())),
     )
 
 

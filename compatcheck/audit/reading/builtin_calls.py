@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -172,6 +173,8 @@ BUILTINS: dict[str, Call] = {
     "builtins.int": _pointwise(int),
     "builtins.float": _pointwise(float),
     "builtins.abs": _pointwise(abs),
+    "math.gcd": _pointwise(math.gcd),
+    "math.lcm": _pointwise(math.lcm),
     "builtins.str": _text,
     "builtins.repr": _pointwise(repr),
     "builtins.bool": _boolean,

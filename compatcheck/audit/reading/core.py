@@ -153,6 +153,8 @@ class Core:
     def imported(self, module: str, name: str | None, node: ast.AST, scope: Scope) -> Any:
         """Return what `import module` or `from module import name` gives; raises `RaisedError` for ImportError."""
         if self.program.holds(module):
+            if self.program.file_of(module) is None and self.program.made_up(module):
+                return self.unknown(node, scope, f"a package above {module} makes its modules as they are asked for")
             if name is None:
                 return self._module_value(module)
             if self.program.compiled(module):
@@ -169,6 +171,8 @@ class Core:
                 return self.unknown(node, scope, f"{file} {self.program.unreadable[file]}")
             if file is not None and "__getattr__" in getattr(self.program.module(module), "touching", {}):
                 return self.unknown(node, scope, f"{module} makes its names as they are asked for")
+            if file is None and not self.program.exists(module.replace(".", "/")):
+                raise RaisedError("ModuleNotFoundError", f"No module named {module!r}")
             raise RaisedError("ImportError", f"cannot import name {name!r} from {module!r}")
         there = self.environment.importable(module.partition(".")[0])
         if there is None:

@@ -28,6 +28,12 @@ from compatcheck.audit.reading.values import (
 MOST_PATHS = 6000
 """Ways through one question; more is not understood."""
 
+NUMERIC = frozenset(
+    "head_size block_size num_qo_heads num_kv_heads index_topk qk_nope_head_dim qk_rope_head_dim kv_lora_rank v_head_dim".split()
+)
+"""Inputs that may have any number: the numbers that the code names, and their neighbours, are added."""
+LEAST = {"num_qo_heads": 4}
+"""Smallest number that is added: fewer heads depend on how large a DCP group is, which no input says."""
 _LARGEST_NUMBER = 1 << 20
 
 
@@ -75,8 +81,8 @@ def explore(program: Program, environment: Environment, domains: Mapping[str, tu
         numbers = _numbers(entered.values())
         added = False
         for var, values in wider.items():
-            if any(isinstance(v, int) and not isinstance(v, bool) for v in values) and var not in ("sm",):
-                more = [n for n in sorted(numbers) if n not in values]
+            if var in NUMERIC:
+                more = [n for n in sorted(numbers) if n not in values and n >= LEAST.get(var, 0)]
                 wider[var] = (*values, *more)
                 added = added or (bool(more) and any(var in path.given for path in reading.paths))
         if not added:

@@ -183,6 +183,10 @@ class Expressions(Core):
         if isinstance(left, Template) or isinstance(right, Template):
             return Template([left, right]) if isinstance(node.op, ast.Add) else self.unknown(node, scope, "an operator on a text")
 
+        for value in (left, right):
+            if not isinstance(unwrap(value), (*PLAIN, Sym, Unknown, type(None))):
+                return self.unknown(node, scope, "an operator on something that is no plain value")
+
         def apply(a: Any, b: Any) -> Any:
             a, b = unwrap(a), unwrap(b)
             if not isinstance(a, PLAIN) or not isinstance(b, PLAIN):

@@ -30,6 +30,10 @@ class Module:
         self.package = file.endswith("/__init__.py")
         self.touching: dict[str, list[ast.stmt]] = {}
         self.stars: list[ast.ImportFrom] = []
+        self.replaces_modules = any(
+            isinstance(node, ast.Attribute) and ast.unparse(node) in ("sys.modules", "sys.meta_path") for node in ast.walk(tree)
+        )
+        """Whether it changes what importing means, as an alias package does."""
         for statement in tree.body:
             for touched in _touched(statement):
                 self.touching.setdefault(touched, []).append(statement)
@@ -79,6 +83,12 @@ class Program:
             there = files.names if files is not None else frozenset()
             self._files[module] = next((n for n in (f"{base}/__init__.py", f"{base}.py") if n in there), None)
         return self._files[module]
+
+    def made_up(self, module: str) -> bool:
+        """Return whether a package above a module decides by running what its submodules are."""
+        parts = module.split(".")
+        above = (self.module(".".join(parts[:depth])) for depth in range(1, len(parts)))
+        return any(package is not None and package.package and package.replaces_modules for package in above)
 
     def compiled(self, module: str) -> bool:
         """Return whether a module is there without a text."""

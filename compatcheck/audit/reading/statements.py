@@ -109,7 +109,7 @@ class Evaluator(Calls):
             elif isinstance(owner, ClassValue):
                 if target.attr not in ("__name__", "__qualname__", "__module__", "__doc__"):
                     owner.cells[target.attr] = value
-            elif not isinstance(owner, (FunctionValue, Bound)):
+            elif not isinstance(owner, (FunctionValue, Bound, External)):
                 self.refuse(target, scope, "a change of something that is not followed")
         elif isinstance(target, ast.Subscript):
             owner = self.evaluate(target.value, scope)

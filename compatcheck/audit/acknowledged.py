@@ -1,0 +1,51 @@
+"""Gates that the reader does not understand and a person has compared with the matrix: by fingerprint, release by release.
+
+A fingerprint covers every function that takes part in the answer, so that a changed gate comes up again. The file is data:
+facts and fingerprints, no code of anybody else's.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+FILE = Path(__file__).resolve().parent / "data" / "acknowledged.json"
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One gate: `BACKEND.check`, its fingerprints, and what of the matrix answers for it."""
+
+    gate: str
+    digests: dict[str, list[str]]
+    """Fingerprint -> the releases that have it."""
+    covered_by: str
+    why: str = ""
+
+
+class Acknowledged(msgspec.Struct, frozen=True, kw_only=True):
+    """The file."""
+
+    schema: int
+    gates: list[Entry]
+    parameters: dict[str, dict[str, list[str]]] = {}
+    """Symbol -> FlashInfer release since which -> parameters, as `function(a, b)`."""
+    requirements: dict[str, dict[str, str]] = {}
+    """Symbol -> FlashInfer release since which -> fingerprint of its argument checks."""
+    wheels: dict[str, dict[str, list[str]]] = {}
+    """FlashInfer release since which -> its extras, and what it requires without one."""
+
+
+@cache
+def load(path: Path = FILE) -> Acknowledged:
+    """Return the packaged file."""
+    return msgspec.json.decode(path.read_bytes(), type=Acknowledged)
+
+
+def covered(known: Acknowledged, gate: str, digest: str) -> str | None:
+    """Return what covers a gate with this fingerprint, or None where nobody has looked at it."""
+    for entry in known.gates:
+        if entry.gate == gate and digest in entry.digests:
+            return entry.covered_by
+    return None
