@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
+from compatcheck.matrix.versions import parse
+
+T = TypeVar("T")
 FILE = Path(__file__).resolve().parent / "data" / "acknowledged.json"
 
 
@@ -29,6 +33,8 @@ class Acknowledged(msgspec.Struct, frozen=True, kw_only=True):
 
     schema: int
     gates: list[Entry]
+    recorded: list[str] = []
+    """FlashInfer releases whose parameters were looked at; one between them is not compared."""
     parameters: dict[str, dict[str, list[str]]] = {}
     """Symbol -> FlashInfer release since which -> parameters, as `function(a, b)`."""
     requirements: dict[str, dict[str, str]] = {}
@@ -41,6 +47,16 @@ class Acknowledged(msgspec.Struct, frozen=True, kw_only=True):
 def load(path: Path = FILE) -> Acknowledged:
     """Return the packaged file."""
     return msgspec.json.decode(path.read_bytes(), type=Acknowledged)
+
+
+def at(known: Acknowledged, table: dict[str, T], version: str) -> T | None:
+    """Return the line of a table that holds for a FlashInfer release, or None where nobody has looked."""
+    here = parse(version)
+    looked = [parse(release) for release in known.recorded]
+    if here not in looked and (not looked or here < max(looked)):
+        return None
+    fitting = [since for since in table if parse(since) <= here]
+    return table[max(fitting, key=parse)] if fitting else None
 
 
 def covered(known: Acknowledged, gate: str, digest: str) -> str | None:

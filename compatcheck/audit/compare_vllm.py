@@ -237,7 +237,7 @@ class VllmComparer:
             self.not_understood += found.not_understood
             self.compared += found.count
         for name in program.kernels:
-            if name not in listed:
+            if name not in listed and name in (said or ()):
                 self._add(kind="linear-kernel", subject=name, matrix="has it", library="does not have it")
 
     def _strange(self, subject: str, gates: list[Gate], digest: str = "") -> None:

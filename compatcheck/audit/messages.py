@@ -14,6 +14,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     version: str | None = None
     """The version that is expected."""
+    packages: str | None = None
+    """The folder that holds the package, where metadata lie elsewhere (an editable install)."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,8 +18,8 @@ class TreeFiles:
     RECORD counts where compiled files were left out when a wheel was unpacked for reading.
     """
 
-    def __init__(self, root: Path, distribution: str) -> None:
-        self.root = root
+    def __init__(self, root: Path, distribution: str, packages: Path | None = None) -> None:
+        self.root = packages or root
         self.shown = root.name or str(root)
         try:
             entries = sorted(os.listdir(root))
@@ -31,7 +31,7 @@ class TreeFiles:
         if len(found) > 1:
             raise ReleaseError(f"{self.shown}: {len(found)} metadata folders of {distribution}: {', '.join(found)}")
         self._entry = root / found[0]
-        self.names = frozenset(self._recorded() or self._listed())
+        self.names = frozenset((set() if packages else self._recorded()) or self._listed())
         self._read = 0
 
     def _recorded(self) -> set[str]:
