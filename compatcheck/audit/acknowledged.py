@@ -39,14 +39,19 @@ class Acknowledged(msgspec.Struct, frozen=True, kw_only=True):
     """Symbol -> FlashInfer release since which -> parameters, as `function(a, b)`."""
     requirements: dict[str, dict[str, str]] = {}
     """Symbol -> FlashInfer release since which -> fingerprint of its argument checks."""
-    wheels: dict[str, dict[str, list[str]]] = {}
+    wheels: dict[str, list[str]] = {}
     """FlashInfer release since which -> its extras, and what it requires without one."""
 
 
 @cache
 def load(path: Path = FILE) -> Acknowledged:
-    """Return the packaged file."""
-    return msgspec.json.decode(path.read_bytes(), type=Acknowledged)
+    """Return what a file says. Raises `ValueError` with its name where it cannot be used."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Acknowledged)
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read: {error.strerror}") from None
+    except msgspec.MsgspecError as error:
+        raise ValueError(f"{path}: no file of acknowledged gates: {error}") from None
 
 
 def at(known: Acknowledged, table: dict[str, T], version: str) -> T | None:

@@ -22,6 +22,7 @@ class WheelFiles:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._read = 0
+        self.partial = False
         try:
             self._zip = zipfile.ZipFile(path)
             members = self._zip.infolist()

@@ -23,6 +23,7 @@ class _Watched:
 
     def __init__(self, files: WheelFiles | TreeFiles, shown: str, progress: Path | None) -> None:
         self.names = files.names
+        self.partial = files.partial
         self._files = files
         self._shown = shown
         self._progress = progress

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from compatcheck.audit.compare_gates import GateComparer, checks_of
+from compatcheck.audit.grants import entry
 from compatcheck.audit.difference import Difference, NotUnderstood
 from compatcheck.audit.points import base, points, spelled
 from compatcheck.audit.reading.axes import domains
@@ -160,7 +161,8 @@ class VllmComparer:
                 self._flag(name, check, gate, bool(program.facts[check]))
                 continue
             found = comparer.compare(check, checks_of(program, codes.get(check, ""), check), gate, values)
-            self.differences += found.differences
+            written = entry(check, gate, self.loaded.matrix.sms, self.domains.get(check, ())) if found.differences else None
+            self.differences += [_written(d, written) for d in found.differences]
             self.not_understood += found.not_understood
             self.compared += found.count
             for outside in gate.outside:
@@ -247,6 +249,13 @@ class VllmComparer:
                     subject=subject, aspect="", place=f"{gate.file}:{gate.line}", expression=gate.text, why=gate.why, digest=digest or gate.text
                 )
             )
+
+
+def _written(found: Difference, entry_: dict[str, Any] | None) -> Difference:
+    """Return a difference with the entry that would say what the release says."""
+    import msgspec
+
+    return found if entry_ is None else msgspec.structs.replace(found, values={**found.values, "entry": entry_})
 
 
 def _renamed(found: Difference) -> Difference:

@@ -37,6 +37,7 @@ ASSUMED: Mapping[str, Any] = {
     "model_config.rswa_window": None,
     "model_config.hf_text_config.attn_logit_softcapping": None,
     "model_config.is_encoder_decoder": False,
+    "model_config.is_hybrid": False,
     "attention_config.use_fp4_indexer_cache": False,
 }
 """Configuration that no field of compatcheck stands for, and what is taken for it."""

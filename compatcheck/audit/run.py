@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from compatcheck.matrix.load import LoadedMatrix
 
 
-def audit(loaded: LoadedMatrix, vllm: Source | None, flashinfer: Source | None, proofs: Iterable[Proof] = ()) -> Audit:
+def audit(loaded: LoadedMatrix, vllm: Source | None, flashinfer: Source | None, proofs: Iterable[Proof] = (), known: acknowledged.Acknowledged | None = None) -> Audit:
     """Return what differs between the matrix and releases that are only read. Raises `ReleaseError`."""
+    known = known or acknowledged.load()
     matrix = loaded.matrix
     symbols = sorted({kernel.symbol for kernel in matrix.kernels.values() if kernel.library == "flashinfer"})
     said = read(
         Request(vllm=vllm, flashinfer=flashinfer, sms=list(matrix.sms), kv_cache_dtypes=list(matrix.kv_cache_dtypes), symbols=symbols)
     )
-    known = acknowledged.load()
     differences: list[Difference] = []
     unclear: list[NotUnderstood] = []
     notes: list[str] = []

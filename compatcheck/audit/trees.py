@@ -32,6 +32,7 @@ class TreeFiles:
             raise ReleaseError(f"{self.shown}: {len(found)} metadata folders of {distribution}: {', '.join(found)}")
         self._entry = root / found[0]
         self.names = frozenset((set() if packages else self._recorded()) or self._listed())
+        self.partial = not any(name.endswith(".so") for name in self.names) and not (self._entry / "RECORD").is_file()
         self._read = 0
 
     def _recorded(self) -> set[str]:

@@ -31,6 +31,7 @@ _FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 @click.option("--format", "format_", type=click.Choice(["text", "json", "patch"]), default="text", help="Default: text.")
 @click.option("--patch", "patch", type=click.Path(path_type=Path, dir_okay=False), help="Write a patch for the matrix here.")
 @click.option("--evidence", "evidence", type=_FOLDER, help="Evidence files of smoke runs; default: ./docs/evidence.")
+@click.option("--acknowledged", "acknowledged", type=_FILE, help="Another file of gates that a person has compared.")
 @matrix_options
 def audit(
     vllm: str | None,
@@ -42,6 +43,7 @@ def audit(
     format_: str,
     patch: Path | None,
     evidence: Path | None,
+    acknowledged: Path | None,
     matrix_file: Path | None,
     overlays: tuple[Path, ...],
 ) -> None:
@@ -64,7 +66,7 @@ def audit(
     try:
         with tempfile.TemporaryDirectory(prefix="compatcheck-audit-") as folder:
             sources = _sources(vllm, flashinfer, wheels, trees, Path(folder))
-            found = _audit(loaded, sources, evidence, executed, python)
+            found = _audit(loaded, sources, evidence, executed, python, acknowledged)
     except ReleaseError as error:
         click.echo(f"compatcheck audit: {error}", err=True)
         sys.exit(USAGE)
@@ -95,19 +97,26 @@ def _sources(
 
 
 def _audit(
-    loaded: LoadedMatrix, sources: dict[str, Source], folder: Path | None, executed: bool, python: Path | None
+    loaded: LoadedMatrix,
+    sources: dict[str, Source],
+    folder: Path | None,
+    executed: bool,
+    python: Path | None,
+    file: Path | None,
 ) -> Audit:
+    from compatcheck.audit import acknowledged
     from compatcheck.audit.archives import ReleaseError
     from compatcheck.audit.run import audit as read_audit
     from compatcheck.audit.run import evidence
 
     try:
         proofs = evidence(folder or Path("docs/evidence"))
+        known = acknowledged.load(file or acknowledged.FILE)
     except ValueError as error:
         raise ReleaseError(str(error)) from error
     vllm, flashinfer = sources.get("vllm"), sources.get("flashinfer-python")
     if not executed:
-        return read_audit(loaded, vllm, flashinfer, proofs)
+        return read_audit(loaded, vllm, flashinfer, proofs, known)
     from compatcheck.audit.executed import audit as executed_audit
 
     return executed_audit(loaded, vllm, flashinfer, proofs, python)

@@ -155,6 +155,8 @@ class Core:
         if self.program.holds(module):
             if self.program.file_of(module) is None and self.program.made_up(module):
                 return self.unknown(node, scope, f"a package above {module} makes its modules as they are asked for")
+            if self.program.may_be_compiled(f"{module}.{name}" if name else module) and not self.program.file_of(module):
+                return self.unknown(node, scope, f"whether {module} is compiled: the tree has neither RECORD nor compiled files")
             if name is None:
                 return self._module_value(module)
             if self.program.compiled(module):
@@ -166,6 +168,8 @@ class Core:
             inner = f"{module}.{name}"
             if self.program.file_of(inner) or self.program.compiled(inner):
                 return ModuleValue(inner)
+            if self.program.may_be_compiled(inner):
+                return self.unknown(node, scope, f"whether {inner} is compiled: the tree has neither RECORD nor compiled files")
             file = self.program.file_of(module)
             if file in self.program.unreadable:
                 return self.unknown(node, scope, f"{file} {self.program.unreadable[file]}")

@@ -15,6 +15,8 @@ class Files(Protocol):
 
     names: frozenset[str]
     """Every file of the release, as posix paths from the root, compiled ones too."""
+    partial: bool
+    """Whether compiled files may be missing from `names`: a tree without RECORD in which none lies."""
 
     def text(self, name: str) -> str:
         """Return a file's text. Raises `UnreadableSourceError` or FileNotFoundError."""
@@ -83,6 +85,11 @@ class Program:
             there = files.names if files is not None else frozenset()
             self._files[module] = next((n for n in (f"{base}/__init__.py", f"{base}.py") if n in there), None)
         return self._files[module]
+
+    def may_be_compiled(self, module: str) -> bool:
+        """Return whether a module that is not there may be one that was left out when the release was unpacked."""
+        files = self.files.get(module.partition(".")[0])
+        return files is not None and files.partial and module.rpartition(".")[2].startswith("_")
 
     def made_up(self, module: str) -> bool:
         """Return whether a package above a module decides by running what its submodules are."""
