@@ -56,7 +56,7 @@ def audit(loaded: LoadedMatrix, vllm: Source | None, flashinfer: Source | None, 
     return Audit(
         vllm=said.vllm_wheel.version if said.vllm_wheel else None,
         flashinfer=said.flashinfer_wheel.version if said.flashinfer_wheel else None,
-        differences=tuple(_proved(difference, loaded, shown) for difference in differences),
+        differences=tuple(proved(difference, loaded, shown) for difference in differences),
         not_understood=_known(unclear, known),
         compared=compared,
         assumed=tuple(assumed),
@@ -74,7 +74,7 @@ def _known(found: list[NotUnderstood], known: acknowledged.Acknowledged) -> tupl
     return tuple(seen.values())
 
 
-def _proved(difference: Difference, loaded: LoadedMatrix, proofs: list[Proof]) -> Difference:
+def proved(difference: Difference, loaded: LoadedMatrix, proofs: list[Proof]) -> Difference:
     """Return a difference with what runs on GPUs say of the kernels that it is about."""
     lines = [line for kernel in _kernels(difference, loaded) for proof in proofs for line in _told(proof, kernel)]
     return msgspec.structs.replace(difference, evidence="; ".join(dict.fromkeys(lines)))

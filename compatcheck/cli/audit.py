@@ -28,6 +28,7 @@ _FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 @click.option("--tree", "trees", multiple=True, type=_FOLDER, help="An unpacked wheel or a site-packages folder instead.")
 @click.option("--executed", is_flag=True, help="Import the release in an environment of its own, and ask its selector.")
 @click.option("--python", "python", type=_FILE, help="With --executed: an interpreter that has the release's requirements.")
+@click.option("--sm", "sms", multiple=True, help="With --executed: ask as on this compute capability only.")
 @click.option("--format", "format_", type=click.Choice(["text", "json", "patch"]), default="text", help="Default: text.")
 @click.option("--patch", "patch", type=click.Path(path_type=Path, dir_okay=False), help="Write a patch for the matrix here.")
 @click.option("--evidence", "evidence", type=_FOLDER, help="Evidence files of smoke runs; default: ./docs/evidence.")
@@ -40,6 +41,7 @@ def audit(
     trees: tuple[Path, ...],
     executed: bool,
     python: Path | None,
+    sms: tuple[str, ...],
     format_: str,
     patch: Path | None,
     evidence: Path | None,
@@ -59,14 +61,17 @@ def audit(
     from compatcheck.audit.archives import ReleaseError
 
     loaded = load_matrix(matrix_file, overlays)
-    if python is not None and not executed:
-        raise click.UsageError("--python goes with --executed")
+    if (python is not None or sms) and not executed:
+        raise click.UsageError("--python and --sm go with --executed")
+    for sm in sms:
+        if sm not in loaded.matrix.sms:
+            raise click.UsageError(f"--sm: {sm!r} is no compute capability of the matrix: {', '.join(loaded.matrix.sms)}")
     _version("--vllm", vllm)
     _version("--flashinfer", flashinfer)
     try:
         with tempfile.TemporaryDirectory(prefix="compatcheck-audit-") as folder:
             sources = _sources(vllm, flashinfer, wheels, trees, Path(folder))
-            found = _audit(loaded, sources, evidence, executed, python, acknowledged)
+            found = _audit(loaded, sources, evidence, executed, python, sms, acknowledged)
     except ReleaseError as error:
         click.echo(f"compatcheck audit: {error}", err=True)
         sys.exit(USAGE)
@@ -102,6 +107,7 @@ def _audit(
     folder: Path | None,
     executed: bool,
     python: Path | None,
+    sms: tuple[str, ...],
     file: Path | None,
 ) -> Audit:
     from compatcheck.audit import acknowledged
@@ -119,7 +125,7 @@ def _audit(
         return read_audit(loaded, vllm, flashinfer, proofs, known)
     from compatcheck.audit.executed import audit as executed_audit
 
-    return executed_audit(loaded, vllm, flashinfer, proofs, python)
+    return executed_audit(loaded, vllm, flashinfer, proofs, python, sms)
 
 
 def _show(found: Audit, loaded: LoadedMatrix, format_: str, patch: Path | None, matrix_file: Path | None) -> None:

@@ -29,7 +29,8 @@ def run(folder: Path, *arguments: str, engine: Any = None, library: Any = None) 
 
 def shared(folder: Path) -> list[str]:
     """The options that both wheels' audits take: the small matrix, nothing acknowledged, no evidence."""
-    return ["--matrix", str(matrix(folder)), "--acknowledged", str(nothing_acknowledged(folder)), "--evidence", str(folder)]
+    (folder / "none").mkdir(exist_ok=True)
+    return ["--matrix", str(matrix(folder)), "--acknowledged", str(nothing_acknowledged(folder)), "--evidence", str(folder / "none")]
 
 
 def told(document: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -48,7 +49,7 @@ def test_the_same_release_has_no_drift(tmp_path: Path) -> None:
     assert told(document) == []
     assert unknown(document) == []
     assert (code, document["vllm"], document["flashinfer"]) == (0, "0.3.0", "0.6.15")
-    assert document["compared"] > 1000
+    assert document["compared"] > 200
 
 
 PLANTED: dict[str, tuple[dict[str, Any], list[tuple[str, ...]]]] = {

@@ -131,6 +131,8 @@ class Calls(Expressions):
         if len(open_) != 1 or not all(isinstance(v, (Sym, str, int, type(None), ClassValue)) for v in values):
             return MISSING
         var = open_[0].var
+        if var == "sm":
+            return MISSING  # so that a comparison with an SM that nobody knows is seen as one
         key = (id(function.node), var, tuple("*" if isinstance(v, Sym) else repr(v) for v in values), tuple(keywords))
         table = self.program.tables.get(key)
         if table is None:

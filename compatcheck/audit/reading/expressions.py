@@ -221,16 +221,18 @@ class Expressions(Core):
         if isinstance(op, (ast.In, ast.NotIn)):
             if isinstance(right, ClassValue):
                 right = self.members(right)
-            if isinstance(right, (list, tuple)) and not isinstance(right, Capability) and any(_open(item) for item in right):
+            if isinstance(right, (list, tuple, set, frozenset)) and (_holds_open(right) or _holds_open(left)):
                 inside = any(self.machine.truth(self._compared(ast.Eq(), left, item, node, scope)) for item in right)
                 return inside is isinstance(op, ast.In)
-        elif type(left) is tuple and type(right) is tuple and (any(map(_open, left)) or any(map(_open, right))):
+        elif type(left) is type(right) and type(left) in (list, tuple) and (_holds_open(left) or _holds_open(right)):
             same = len(left) == len(right) and all(
                 self.machine.truth(self._compared(ast.Eq(), a, b, node, scope)) for a, b in zip(left, right, strict=True)
             )
             if isinstance(op, (ast.Eq, ast.NotEq)):
                 return same is isinstance(op, ast.Eq)
             return self.unknown(node, scope, "an order of several inputs")
+        if _holds_open(left) or _holds_open(right):
+            return self.unknown(node, scope, "a comparison of containers of inputs")
         self._note_outside(left, right)
         function = COMPARISONS[type(op)]
         return self.machine.lift(lambda a, b: function(unwrap(a), _members(b)), left, right)
@@ -356,6 +358,15 @@ class Expressions(Core):
 
 def _open(value: Any) -> bool:
     return isinstance(value, (Sym, Unknown, Template))
+
+
+def _holds_open(value: Any) -> bool:
+    """Return whether a container has elements that depend on inputs, however deep."""
+    if isinstance(value, dict):
+        return any(_open(item) or _holds_open(item) for item in value.values())
+    if type(value) in (list, tuple):
+        return any(_open(item) or _holds_open(item) for item in value)
+    return False
 
 
 def _members(value: Any) -> Any:
