@@ -57,10 +57,14 @@ def record_gates(document: Table, loaded: LoadedMatrix, said: Answer) -> list[st
     """Add fingerprints to gates that the file names; return those that it does not name."""
     assert said.vllm is not None
     assert said.vllm_wheel is not None
-    comparer = VllmComparer(loaded, said.vllm_wheel, said.vllm, said.flashinfer_wheel.version if said.flashinfer_wheel else None)
+    comparer = VllmComparer(
+        loaded, said.vllm_wheel, said.vllm, said.flashinfer_wheel.version if said.flashinfer_wheel else None
+    )
     comparer.compare()
     entries = {entry["gate"]: entry for entry in document["gates"]}
-    missing = [f"differs: {d.kind} {d.subject} {d.aspect} {d.where}: {d.matrix} / {d.library}" for d in comparer.differences]
+    missing = [
+        f"differs: {d.kind} {d.subject} {d.aspect} {d.where}: {d.matrix} / {d.library}" for d in comparer.differences
+    ]
     for item in comparer.not_understood:
         gate = f"{item.subject}.{item.aspect}" if item.aspect else item.subject
         if gate not in entries:

@@ -1,7 +1,7 @@
-"""Gates that the reader does not understand and a person has compared with the matrix: by fingerprint, release by release.
+"""Gates that the reader does not understand and a person has compared with the matrix, by fingerprint.
 
-A fingerprint covers every function that takes part in the answer, so that a changed gate comes up again. The file is data:
-facts and fingerprints, no code of anybody else's.
+A fingerprint covers every function that takes part in the answer, so that a changed gate comes up again. The file is
+data: facts and fingerprints, no code of anybody else's.
 """
 
 from __future__ import annotations

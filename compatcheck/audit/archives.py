@@ -1,4 +1,4 @@
-"""A wheel as a set of files, read member by member and never unpacked; refused as a whole where it is hostile or broken."""
+"""A wheel as a set of files, read member by member; refused as a whole where it is hostile or broken."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class WheelFiles:
 
     @staticmethod
     def _wanted(name: str) -> bool:
-        return name.endswith(".py") or name.endswith(".dist-info/METADATA")
+        return name.endswith((".py", ".dist-info/METADATA"))
 
     def bytes(self, name: str) -> bytes:
         """Return a member's bytes. Raises `ReleaseError` or FileNotFoundError."""
@@ -68,7 +68,15 @@ class WheelFiles:
         try:
             with self._zip.open(member) as stream:
                 data = stream.read(limits.TEXT + 1)
-        except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, RuntimeError, ValueError, zlib.error) as error:
+        except (
+            zipfile.BadZipFile,
+            EOFError,
+            OSError,
+            NotImplementedError,
+            RuntimeError,
+            ValueError,
+            zlib.error,
+        ) as error:
             raise ReleaseError(f"{self.path.name}: {name!r} cannot be unpacked: {error}") from None
         self._read += len(data)
         if self._read > limits.TEXTS:

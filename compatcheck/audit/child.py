@@ -36,7 +36,11 @@ class _Watched:
 
 def _open(source: Source, distribution: str, progress: Path | None) -> tuple[_Watched, Wheel]:
     path = Path(source.path)
-    files = TreeFiles(path, distribution, Path(source.packages) if source.packages else None) if path.is_dir() else WheelFiles(path)
+    files = (
+        TreeFiles(path, distribution, Path(source.packages) if source.packages else None)
+        if path.is_dir()
+        else WheelFiles(path)
+    )
     metadata = files.metadata()
     version = expect(metadata, path.name, distribution, source.version)
     wheel = Wheel(name=distribution, version=version, requires=list(metadata.requires), extras=list(metadata.extras))

@@ -38,8 +38,11 @@ class FlashInferComparer:
         if self.version not in library.releases:
             newest = max(library.releases, key=parse)
             self._add(
-                kind="release", subject=f"FlashInfer {self.version}", matrix=f"not listed; the newest is {newest}",
-                library="released", values={"flashinfer": self.version},
+                kind="release",
+                subject=f"FlashInfer {self.version}",
+                matrix=f"not listed; the newest is {newest}",
+                library="released",
+                values={"flashinfer": self.version},
             )
         self._wheel()
         for id_, kernel in self.loaded.matrix.kernels.items():
@@ -64,10 +67,20 @@ class FlashInferComparer:
         now = wheel_lines(self.wheel)
         for line in now:
             if line not in said:
-                self._add(kind="pin", subject=f"FlashInfer {self.version}", matrix="an earlier release does not have it", library=line)
+                self._add(
+                    kind="pin",
+                    subject=f"FlashInfer {self.version}",
+                    matrix="an earlier release does not have it",
+                    library=line,
+                )
         for line in said:
             if line not in now:
-                self._add(kind="pin", subject=f"FlashInfer {self.version}", matrix=f"an earlier release has {line}", library="does not have it")
+                self._add(
+                    kind="pin",
+                    subject=f"FlashInfer {self.version}",
+                    matrix=f"an earlier release has {line}",
+                    library="does not have it",
+                )
 
     def _present(self, id_: str, reading: SymbolReading) -> None:
         program = self.loaded.resolver.kernel(id_)
@@ -78,7 +91,10 @@ class FlashInferComparer:
         elif said is not None and said != reading.present:
             words = {True: "has it", False: "does not have it"}
             self._add(
-                kind="symbol", subject=id_, aspect=program.kernel.symbol, matrix=words[said],
+                kind="symbol",
+                subject=id_,
+                aspect=program.kernel.symbol,
+                matrix=words[said],
                 library=words[reading.present] + (f" ({reading.why})" if reading.why else ""),
                 place=f"{reading.file}:{reading.line}" if reading.file else "",
                 values={"kernel": id_, "present": reading.present},
@@ -98,21 +114,44 @@ class FlashInferComparer:
         for sm in self.loaded.matrix.sms:
             number = int(sm.replace(".", ""))
             cell = KernelCell(
-                sm=sm, q_dtype=next(iter(kernel.q_dtypes), None), head_size=128, page_size=16, in_features=256, out_features=256,
-                kv_dtype=next((v for g in kernel.kv_dtypes for v in _values(g.values)), None), flashinfer_version=self.version, cuda_version="13.0",
+                sm=sm,
+                q_dtype=next(iter(kernel.q_dtypes), None),
+                head_size=128,
+                page_size=16,
+                in_features=256,
+                out_features=256,
+                kv_dtype=next((v for g in kernel.kv_dtypes for v in _values(g.values)), None),
+                flashinfer_version=self.version,
+                cuda_version="13.0",
                 o_dtype=next(iter(kernel.o_dtypes), None),
-            )  # fmt: skip
+            )
             refusal = program.refusal(cell)
             stated, _ = program.supports(cell)
             refuses = refusal is not None and refusal.exception == "BackendSupportedError"
             self.compared += 1
             if number in listed and refuses:
-                self._add(kind="capability", subject=id_, where=f"sm {sm}", matrix="the library refuses it", library="accepts it", place=f"{reading.file}:{reading.line}")
+                self._add(
+                    kind="capability",
+                    subject=id_,
+                    where=f"sm {sm}",
+                    matrix="the library refuses it",
+                    library="accepts it",
+                    place=f"{reading.file}:{reading.line}",
+                )
             elif number not in listed and not refuses and stated is not False:
-                self._add(kind="capability", subject=id_, where=f"sm {sm}", matrix="runs", library="refuses it", place=f"{reading.file}:{reading.line}")
+                self._add(
+                    kind="capability",
+                    subject=id_,
+                    where=f"sm {sm}",
+                    matrix="runs",
+                    library="refuses it",
+                    place=f"{reading.file}:{reading.line}",
+                )
         beyond = [n for n in listed if f"{n // 10}.{n % 10}" not in self.loaded.matrix.sms]
         if beyond:
-            self.notes.append(f"{id_}: lists compute capabilities that the matrix does not have: {', '.join(map(str, beyond))}")
+            self.notes.append(
+                f"{id_}: lists compute capabilities that the matrix does not have: {', '.join(map(str, beyond))}"
+            )
 
     # --------------------------------------------------------------------------------------- parameters
 
@@ -125,9 +164,12 @@ class FlashInferComparer:
         if now != said:
             gone, new = [line for line in said if line not in now], [line for line in now if line not in said]
             self._add(
-                kind="parameters", subject=symbol, matrix="; ".join(_changed(gone, new)) or "as before", library="; ".join(_changed(new, gone)) or "as before",
+                kind="parameters",
+                subject=symbol,
+                matrix="; ".join(_changed(gone, new)) or "as before",
+                library="; ".join(_changed(new, gone)) or "as before",
                 place=f"{reading.file}:{reading.line}",
-            )  # fmt: skip
+            )
 
     def _requirement(self, symbol: str, reading: SymbolReading) -> None:
         said = at(self.known, self.known.requirements.get(symbol, {}), self.version)

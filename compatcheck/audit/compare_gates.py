@@ -21,7 +21,7 @@ class Compared(NamedTuple):
 
     differences: list[Difference]
     not_understood: list[NotUnderstood]
-    count: int
+    answers: int
 
 
 class GateComparer:
@@ -71,7 +71,13 @@ class GateComparer:
         place = f"{reading.file}:{reading.line}" if reading.file else ""
         found = [
             Difference(
-                kind="gate", subject=self.subject, aspect=check, where=spelled(at, seen), matrix=said, library=library, place=place,
+                kind="gate",
+                subject=self.subject,
+                aspect=check,
+                where=spelled(at, seen),
+                matrix=said,
+                library=library,
+                place=place,
                 values={"accepted": _told(at, check)},
             )
             for (said, library), at in grouped.items()

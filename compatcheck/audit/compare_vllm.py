@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from compatcheck.audit.compare_gates import GateComparer, checks_of
-from compatcheck.audit.grants import entry
 from compatcheck.audit.difference import Difference, NotUnderstood
+from compatcheck.audit.grants import entry
 from compatcheck.audit.points import base, points, spelled
 from compatcheck.audit.reading.axes import domains
 from compatcheck.audit.reading.explore import Gate, Reading
@@ -82,14 +82,20 @@ class VllmComparer:
             self.compared += 1
             if pins.get(key) != said:
                 self._add(
-                    kind="pin", subject=self.version, aspect=key, matrix=said, library=text or "not required",
+                    kind="pin",
+                    subject=self.version,
+                    aspect=key,
+                    matrix=said,
+                    library=text or "not required",
                     values={"was": said, "is": pins.get(key)},
                 )
 
     def _vocabulary(self) -> None:
         said = self.read.kv_cache_dtypes
         if said is None:
-            gate = Gate(file="vllm/config/cache.py", line=0, text="CacheDType", why="the KV-cache dtypes are no list of texts")
+            gate = Gate(
+                file="vllm/config/cache.py", line=0, text="CacheDType", why="the KV-cache dtypes are no list of texts"
+            )
             self._strange("vllm", [gate])
             return
         self.compared += 1
@@ -99,18 +105,27 @@ class VllmComparer:
             self._add(
                 kind="vocabulary",
                 subject="kv_cache_dtypes",
-                matrix=", ".join(gone) and f"has {', '.join(gone)}" or "lacks them",
-                library=", ".join(added) and f"adds {', '.join(added)}" or "lacks them",
+                matrix=(", ".join(gone) and f"has {', '.join(gone)}") or "lacks them",
+                library=(", ".join(added) and f"adds {', '.join(added)}") or "lacks them",
                 place="vllm/config/cache.py",
                 values={"all": said, "added": added, "gone": gone},
             )
 
     def _selector(self) -> None:
-        matrix = [check for check in self.engine.selector if check.check != "joint_rules" and self._has(check.since, check.until)]
+        matrix = [
+            check
+            for check in self.engine.selector
+            if check.check != "joint_rules" and self._has(check.since, check.until)
+        ]
         library = [clause for clause in self.read.clauses if clause.check != "joint_rules"]
         for clause in library:
             if clause.check is None:
-                gate = Gate(file=clause.file, line=clause.line, text=clause.text, why="a clause of the selector that is not known")
+                gate = Gate(
+                    file=clause.file,
+                    line=clause.line,
+                    text=clause.text,
+                    why="a clause of the selector that is not known",
+                )
                 self._strange("selector", [gate])
         known = [(clause.check, clause.words) for clause in library if clause.check is not None]
         said = [(check.check, check.words) for check in matrix]
@@ -118,10 +133,20 @@ class VllmComparer:
         if known != said and self.read.clauses:
             for check, words in known:
                 if (check, words) not in said:
-                    self._add(kind="selector", subject=str(check), matrix="does not ask it, or says other words", library=f"refuses: {words}")
+                    self._add(
+                        kind="selector",
+                        subject=str(check),
+                        matrix="does not ask it, or says other words",
+                        library=f"refuses: {words}",
+                    )
             for check, words in said:
                 if (check, words) not in known:
-                    self._add(kind="selector", subject=check, matrix=f"refuses: {words}", library="does not ask it, or says other words")
+                    self._add(
+                        kind="selector",
+                        subject=check,
+                        matrix=f"refuses: {words}",
+                        library="does not ask it, or says other words",
+                    )
             if sorted(map(str, known)) == sorted(map(str, said)):
                 self._add(kind="selector", subject="order", matrix=_names(said), library=_names(known))
 
@@ -140,16 +165,35 @@ class VllmComparer:
                 self._backend(name, reading)
             else:
                 place = f"{reading.file}:{reading.line}" if reading.file else reading.cls
-                self._add(kind="new-backend", subject=name, matrix="does not have it", library=reading.cls, place=place, values={"cls": reading.cls, "says": _says(reading)})
+                self._add(
+                    kind="new-backend",
+                    subject=name,
+                    matrix="does not have it",
+                    library=reading.cls,
+                    place=place,
+                    values={"cls": reading.cls, "says": _says(reading)},
+                )
         for name in self.program.backends:
             if name not in library:
-                self._add(kind="removed-backend", subject=name, matrix="has it", library="does not have it", values={"until": self.version})
+                self._add(
+                    kind="removed-backend",
+                    subject=name,
+                    matrix="has it",
+                    library="does not have it",
+                    values={"until": self.version},
+                )
 
     def _backend(self, name: str, reading: BackendReading) -> None:
         program = self.program.program(name)
         said = program.facts["unimportable"]
         if (reading.unimportable or None) != said:
-            self._add(kind="gate", subject=name, aspect="import", matrix=said or "imports", library=reading.unimportable or "imports")
+            self._add(
+                kind="gate",
+                subject=name,
+                aspect="import",
+                matrix=said or "imports",
+                library=reading.unimportable or "imports",
+            )
         self._strange(name, reading.strange)
         if reading.unimportable:
             return
@@ -161,26 +205,44 @@ class VllmComparer:
                 self._flag(name, check, gate, bool(program.facts[check]))
                 continue
             found = comparer.compare(check, checks_of(program, codes.get(check, ""), check), gate, values)
-            written = entry(check, gate, self.loaded.matrix.sms, self.domains.get(check, ())) if found.differences else None
+            written = (
+                entry(check, gate, self.loaded.matrix.sms, self.domains.get(check, ())) if found.differences else None
+            )
             self.differences += [_written(d, written) for d in found.differences]
             self.not_understood += found.not_understood
-            self.compared += found.count
+            self.compared += found.answers
             for outside in gate.outside:
                 axis, _, value = outside.partition(" ")
                 why = f"compares {axis} with {value}, which the matrix does not have"
                 self.not_understood.append(
-                    NotUnderstood(subject=name, aspect=check, place=f"{gate.file}:{gate.line}", expression=outside, why=why, digest=gate.digest)
+                    NotUnderstood(
+                        subject=name,
+                        aspect=check,
+                        place=f"{gate.file}:{gate.line}",
+                        expression=outside,
+                        why=why,
+                        digest=gate.digest,
+                    )
                 )
 
     def _flag(self, name: str, check: str, gate: Reading, said: bool) -> None:
         answers = {path.result for path in gate.paths if path.gate is None and path.raises is None}
         if len(answers) != 1 or any(path.gate for path in gate.paths):
-            first = next((p.gate for p in gate.paths if p.gate), None) or Gate(file=gate.file, line=gate.line, text=check, why="depends on inputs")
+            first = next((p.gate for p in gate.paths if p.gate), None) or Gate(
+                file=gate.file, line=gate.line, text=check, why="depends on inputs"
+            )
             self._strange(f"{name}.{check}", [first])
             return
         self.compared += 1
         if answers != {said}:
-            self._add(kind="gate", subject=name, aspect=check, matrix=str(said).lower(), library=str(not said).lower(), place=f"{gate.file}:{gate.line}")
+            self._add(
+                kind="gate",
+                subject=name,
+                aspect=check,
+                matrix=str(said).lower(),
+                library=str(not said).lower(),
+                place=f"{gate.file}:{gate.line}",
+            )
 
     # ------------------------------------------------------------------------------------------ orders
 
@@ -206,8 +268,15 @@ class VllmComparer:
                 if order != library:
                     said = _names(order) if order is not None else f"unknown, for want of {', '.join(sorted(missing))}"
                     grouped.setdefault((said, _names(library)), []).append(dict(vars(point)))
-        for (said, library), at in grouped.items():
-            self._add(kind="order", subject="backends", where=spelled(at, axes_seen), matrix=said, library=library, place=f"{reading.file}:{reading.line}")
+        for (told, tried), at in grouped.items():
+            self._add(
+                kind="order",
+                subject="backends",
+                where=spelled(at, axes_seen),
+                matrix=told,
+                library=tried,
+                place=f"{reading.file}:{reading.line}",
+            )
 
     def _linear(self) -> None:
         order = self.read.linear_order
@@ -227,17 +296,30 @@ class VllmComparer:
         said = program.order(point)
         self.compared += 1
         if said != listed:
-            self._add(kind="order", subject="NVFP4 linear kernels", matrix=_names(said), library=_names(listed), place=f"{order.file}:{order.line}", values={"order": listed})
+            self._add(
+                kind="order",
+                subject="NVFP4 linear kernels",
+                matrix=_names(said),
+                library=_names(listed),
+                place=f"{order.file}:{order.line}",
+                values={"order": listed},
+            )
         comparer = GateComparer("linear", {**self.facts, "linear": "nvfp4_w4a4"}, self.domains)
         for name, reading in self.read.linear_kernels.items():
             if name not in program.kernels:
-                self._add(kind="linear-kernel", subject=name, matrix="does not have it", library="has it", place=f"{reading.file}:{reading.line}")
+                self._add(
+                    kind="linear-kernel",
+                    subject=name,
+                    matrix="does not have it",
+                    library="has it",
+                    place=f"{reading.file}:{reading.line}",
+                )
                 continue
             comparer.subject = name
             found = comparer.compare("joint_rules", program.gates(name), reading, {})
             self.differences += [_renamed(d) for d in found.differences]
             self.not_understood += found.not_understood
-            self.compared += found.count
+            self.compared += found.answers
         for name in program.kernels:
             if name not in listed and name in (said or ()):
                 self._add(kind="linear-kernel", subject=name, matrix="has it", library="does not have it")
@@ -246,7 +328,12 @@ class VllmComparer:
         for gate in gates:
             self.not_understood.append(
                 NotUnderstood(
-                    subject=subject, aspect="", place=f"{gate.file}:{gate.line}", expression=gate.text, why=gate.why, digest=digest or gate.text
+                    subject=subject,
+                    aspect="",
+                    place=f"{gate.file}:{gate.line}",
+                    expression=gate.text,
+                    why=gate.why,
+                    digest=digest or gate.text,
                 )
             )
 

@@ -29,7 +29,6 @@ from compatcheck.audit.reading.values import (
     Scope,
     Sym,
     Unknown,
-    unwrap,
 )
 
 ASSUMED: Mapping[str, Any] = {
@@ -67,7 +66,14 @@ METHODS: Mapping[str, str] = {
     "model_config.get_num_kv_heads": "num_kv_heads",
 }
 SECTIONS = frozenset(
-    {"model_config", "attention_config", "cache_config", "parallel_config", "model_config.hf_text_config", "model_config.hf_config"}
+    {
+        "model_config",
+        "attention_config",
+        "cache_config",
+        "parallel_config",
+        "model_config.hf_text_config",
+        "model_config.hf_config",
+    }
 )
 OPTIONAL = frozenset(path for path in INPUTS if path.startswith("model_config.hf_"))
 """A model's configuration may lack these."""
@@ -86,8 +92,25 @@ VARIABLES: Mapping[str, str] = {"VLLM_BATCH_INVARIANT": "use_batch_invariant"}
 """Environment variables that are inputs; every other one is taken as not set."""
 
 INSTALLED = frozenset(
-    "torch numpy triton transformers requests packaging tokenspeed_mla pydantic einops regex cutlass cuda tvm_ffi pynvml tqdm tabulate "
-    "filelock".split()
+    [
+        "torch",
+        "numpy",
+        "triton",
+        "transformers",
+        "requests",
+        "packaging",
+        "tokenspeed_mla",
+        "pydantic",
+        "einops",
+        "regex",
+        "cutlass",
+        "cuda",
+        "tvm_ffi",
+        "pynvml",
+        "tqdm",
+        "tabulate",
+        "filelock",
+    ]
 )
 """Packages beside the release that its wheel requires or that are taken as installed."""
 
@@ -239,7 +262,8 @@ def _signature(core: Core, arguments: list[Any]) -> Any:
     kinds = [(p.arg, "POSITIONAL_OR_KEYWORD") for p in (*spec.posonlyargs, *spec.args)]
     kinds += [(p.arg, "KEYWORD_ONLY") for p in spec.kwonlyargs]
     parameters = {
-        name: Record("a parameter", {"name": name, "kind": External(f"inspect.Parameter.{kind}")}) for name, kind in kinds
+        name: Record("a parameter", {"name": name, "kind": External(f"inspect.Parameter.{kind}")})
+        for name, kind in kinds
     }
     return Record("a signature", {"parameters": parameters})
 

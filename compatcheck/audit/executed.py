@@ -27,11 +27,26 @@ if TYPE_CHECKING:
 
 _BOOT = Path(__file__).resolve().parent / "executed_boot.py"
 _SECONDS = 1200
-_SHOWN = ("sm", "kv_cache_dtype", "head_size", "block_size", "dtype", "has_sink", "use_mm_prefix", "use_non_causal", "attn_type")
+_SHOWN = (
+    "sm",
+    "kv_cache_dtype",
+    "head_size",
+    "block_size",
+    "dtype",
+    "has_sink",
+    "use_mm_prefix",
+    "use_non_causal",
+    "attn_type",
+)
 
 
 def audit(
-    loaded: LoadedMatrix, vllm: Source | None, flashinfer: Source | None, proofs: Iterable[Proof], python: Path | None, sms: tuple[str, ...] = ()
+    loaded: LoadedMatrix,
+    vllm: Source | None,
+    flashinfer: Source | None,
+    proofs: Iterable[Proof],
+    python: Path | None,
+    sms: tuple[str, ...] = (),
 ) -> Audit:
     """Return where the release's selector and the matrix differ. Raises `ReleaseError`."""
     if vllm is None:
@@ -63,19 +78,28 @@ def audit(
             compared += count
     shown = list(proofs)
     return Audit(
-        vllm=version, flashinfer=library, way="executed", compared=compared,
+        vllm=version,
+        flashinfer=library,
+        way="executed",
+        compared=compared,
         differences=tuple(proved(d, loaded, shown) for d in differences),
         assumed=("machine code of the wheel is not loaded: its modules are empty", "flashinfer-cubin is installed"),
-    )  # fmt: skip
+    )
 
 
 def _unpacked(source: Source, distribution: str, folder: Path) -> tuple[str, str, list[str]]:
     """Return a folder to import from, the version, and the names of modules that are machine code."""
     path = Path(source.path)
-    files = TreeFiles(path, distribution, Path(source.packages) if source.packages else None) if path.is_dir() else WheelFiles(path)
+    files = (
+        TreeFiles(path, distribution, Path(source.packages) if source.packages else None)
+        if path.is_dir()
+        else WheelFiles(path)
+    )
     version = expect(files.metadata(), path.name, distribution, source.version)
     compiled = [
-        f"{name.rpartition('/')[0]}/{name.rpartition('/')[2].partition('.')[0]}".replace("/", ".") for name in files.names if name.endswith(".so")
+        f"{name.rpartition('/')[0]}/{name.rpartition('/')[2].partition('.')[0]}".replace("/", ".")
+        for name in files.names
+        if name.endswith(".so")
     ]
     if isinstance(files, TreeFiles):
         return str(files.root), version, compiled
@@ -89,11 +113,14 @@ def _unpacked(source: Source, distribution: str, folder: Path) -> tuple[str, str
 
 
 def _environment(vllm: Source, version: str, folder: Path) -> Path:
-    """Return the interpreter of a new environment with everything that the release requires: several GB, some minutes."""
+    """Return the interpreter of a new environment with all that the release requires: several GB, some minutes."""
     root = folder / "environment"
     wanted = vllm.path if vllm.path.endswith(".whl") else f"vllm=={version}"
     python = root / "bin" / "python"
-    steps = [[sys.executable, "-m", "venv", str(root)], [str(python), "-m", "pip", "install", "-q", "--no-input", wanted]]
+    steps = [
+        [sys.executable, "-m", "venv", str(root)],
+        [str(python), "-m", "pip", "install", "-q", "--no-input", wanted],
+    ]
     for step in steps:
         done = subprocess.run(step, capture_output=True, text=True, check=False)  # noqa: S603 - our interpreter, pip
         if done.returncode != 0:
@@ -117,10 +144,17 @@ def _ask(
         raise ReleaseError(f"{python}: no interpreter that can be run")
     try:
         done = subprocess.run(  # noqa: S603 - the interpreter that the user names, our own file
-            [str(python), "-I", str(_BOOT)], input=json.dumps(request), capture_output=True, text=True, timeout=_SECONDS, check=False
+            [str(python), "-I", str(_BOOT)],
+            input=json.dumps(request),
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
         )
     except subprocess.TimeoutExpired:
-        raise ReleaseError(f"vLLM {engine.release} on SM {facts['sm']}: asking its selector took longer than {_SECONDS} s") from None
+        raise ReleaseError(
+            f"vLLM {engine.release} on SM {facts['sm']}: asking its selector took longer than {_SECONDS} s"
+        ) from None
     lines = done.stdout.splitlines()
     if done.returncode != 0 or len(lines) != len(asked) + 1:
         said = done.stderr.strip().splitlines() or [f"code {done.returncode}"]
@@ -129,7 +163,11 @@ def _ask(
     for (name, cell), line in zip(asked, lines[1:], strict=True):
         said = json.loads(line)
         judged = engine.judge(name, _Facts(cell))
-        matrix = _shown(list(judged.words)) if judged.accepted is not None else f"unknown, for want of {', '.join(sorted(judged.missing))}"
+        matrix = (
+            _shown(list(judged.words))
+            if judged.accepted is not None
+            else f"unknown, for want of {', '.join(sorted(judged.missing))}"
+        )
         library = f"fails: {said['error']}" if "error" in said else _shown(said["reasons"])
         imported = _imported(said)
         if imported is not None and engine.program(name).facts["unimportable"] is None:
@@ -138,7 +176,14 @@ def _ask(
             grouped.setdefault((name, matrix, library), []).append(cell)
     axes = {field: tuple(dict.fromkeys(cell[field] for _, cell in asked)) for field in _SHOWN}
     found = [
-        Difference(kind="executed", subject=name, where=spelled(at, {"sm": (*axes["sm"], None), **axes}), matrix=matrix, library=library, read="executed")
+        Difference(
+            kind="executed",
+            subject=name,
+            where=spelled(at, {"sm": (*axes["sm"], None), **axes}),
+            matrix=matrix,
+            library=library,
+            read="executed",
+        )
         for (name, matrix, library), at in grouped.items()
     ]
     return found, len(asked)

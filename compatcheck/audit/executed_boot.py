@@ -1,6 +1,6 @@
-"""Ask an engine's own selector, as if this machine had a CUDA GPU. Run as a file by the interpreter of the environment that
-holds the engine's requirements; it imports nothing of compatcheck.
+"""Ask an engine's own selector, as if this machine had a CUDA GPU.
 
+Run as a file by the interpreter of an environment with the engine's requirements; imports nothing of compatcheck.
 Standard input is a JSON object: `paths` (folders to import from), `compiled` (modules that exist only as machine code),
 `sm`, `cuda`, and `cells`, each a backend, the selector's arguments and the model behind them. Standard output gets one
 JSON line a cell: the reasons for which the selector refuses. What a module prints goes to standard error.
@@ -44,7 +44,7 @@ class _Hollow(types.ModuleType):
 
 
 class _StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Gives an empty module for machine code that cannot be loaded here, a hollow one for packages that do not matter."""
+    """Gives an empty module for machine code, a hollow one for packages that do not matter."""
 
     def __init__(self, empty: set[str], hollow: tuple[str, ...]) -> None:
         self.empty = empty
@@ -76,9 +76,18 @@ def pretend(major: int, minor: int, cuda: str) -> None:
         setattr(torch, name, _off_device(getattr(torch, name)))
     torch.version.cuda = cuda
     properties = SimpleNamespace(
-        major=major, minor=minor, name="GPU", multi_processor_count=132, total_memory=96 << 30, L2_cache_size=50 << 20,
-        warp_size=32, max_threads_per_multi_processor=2048, shared_memory_per_block_optin=232_448, is_integrated=False, gcnArchName="",
-    )  # fmt: skip
+        major=major,
+        minor=minor,
+        name="GPU",
+        multi_processor_count=132,
+        total_memory=96 << 30,
+        L2_cache_size=50 << 20,
+        warp_size=32,
+        max_threads_per_multi_processor=2048,
+        shared_memory_per_block_optin=232_448,
+        is_integrated=False,
+        gcnArchName="",
+    )
     answers: dict[str, Any] = {
         "is_available": True,
         "device_count": 1,
@@ -128,7 +137,7 @@ def platform(major: int, minor: int) -> None:
     from vllm.platforms.interface import DeviceCapability, Platform
 
     class Pretended(NvmlCudaPlatform):  # type: ignore[misc]
-        has_device_capability = classmethod(Platform.has_device_capability.__func__)
+        has_device_capability: Any = classmethod(Platform.has_device_capability.__func__)
 
         @classmethod
         def get_device_capability(cls, device_id: int = 0) -> Any:
@@ -160,11 +169,23 @@ def model(facts: dict[str, Any]) -> Any:
     if facts.get("index_topk") == 512:
         text.head_dim = 512
     return SimpleNamespace(
-        hf_config=text, hf_text_config=text, is_mm_prefix_lm=bool(facts.get("use_mm_prefix")), rswa_window=None, is_diffusion=False,
-        use_mla=facts["use_mla"], is_deepseek_mla=facts["use_mla"], is_hybrid=False, is_attention_free=False, is_encoder_decoder=False,
-        max_model_len=8192, attention_chunk_size=None, get_sliding_window=lambda: None, get_head_size=lambda: facts["head_size"],
-        get_num_attention_heads=lambda parallel: facts["num_qo_heads"], get_num_kv_heads=lambda parallel: facts["num_kv_heads"],
-    )  # fmt: skip
+        hf_config=text,
+        hf_text_config=text,
+        is_mm_prefix_lm=bool(facts.get("use_mm_prefix")),
+        rswa_window=None,
+        is_diffusion=False,
+        use_mla=facts["use_mla"],
+        is_deepseek_mla=facts["use_mla"],
+        is_hybrid=False,
+        is_attention_free=False,
+        is_encoder_decoder=False,
+        max_model_len=8192,
+        attention_chunk_size=None,
+        get_sliding_window=lambda: None,
+        get_head_size=lambda: facts["head_size"],
+        get_num_attention_heads=lambda parallel: facts["num_qo_heads"],
+        get_num_kv_heads=lambda parallel: facts["num_kv_heads"],
+    )
 
 
 def ask(config: Any, backends: dict[str, Any], capability: Any, cell: dict[str, Any]) -> dict[str, Any]:
@@ -172,7 +193,7 @@ def ask(config: Any, backends: dict[str, Any], capability: Any, cell: dict[str, 
     import torch
 
     backend = backends.get(cell["backend"])
-    if not isinstance(backend, type):
+    if isinstance(backend, str) or backend is None:
         return {"reasons": [f"import: {backend}"]}
     facts = cell["facts"]
     if not hasattr(config, "model_config"):
@@ -184,7 +205,9 @@ def ask(config: Any, backends: dict[str, Any], capability: Any, cell: dict[str, 
     given = {**cell["arguments"], "dtype": described.dtype, "device_capability": capability}
     taken = inspect.signature(backend.validate_configuration).parameters
     try:
-        return {"reasons": list(backend.validate_configuration(**{name: v for name, v in given.items() if name in taken}))}
+        return {
+            "reasons": list(backend.validate_configuration(**{name: v for name, v in given.items() if name in taken}))
+        }
     except Exception as error:  # the engine's own failure is its answer
         return {"error": f"{type(error).__name__}: {error}"}
 
@@ -194,7 +217,12 @@ def main() -> int:
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     request = json.load(sys.stdin)
-    for name, value in (("VLLM_LOGGING_LEVEL", "ERROR"), ("VLLM_NO_USAGE_STATS", "1"), ("HF_HUB_OFFLINE", "1"), ("VLLM_PLUGINS", "")):
+    for name, value in (
+        ("VLLM_LOGGING_LEVEL", "ERROR"),
+        ("VLLM_NO_USAGE_STATS", "1"),
+        ("HF_HUB_OFFLINE", "1"),
+        ("VLLM_PLUGINS", ""),
+    ):
         os.environ[name] = value
     os.environ["VLLM_HAS_FLASHINFER_CUBIN"] = "1"
     os.environ["FLASHINFER_DISABLE_VERSION_CHECK"] = "1"
@@ -203,8 +231,6 @@ def main() -> int:
     sys.meta_path.insert(0, _StandIns(set(request["compiled"]), ()))
     pretend(major, minor, request["cuda"])
     machine_code(request["paths"][0])
-    import vllm  # noqa: F401
-    import vllm.platforms.cuda
 
     platform(major, minor)
     from vllm.config import VllmConfig, set_current_vllm_config

@@ -1,4 +1,4 @@
-"""What a FlashInfer release's text says of the functions that the matrix's kernels name (runs in the reading process)."""
+"""What a FlashInfer release's text says of the functions that kernels name (runs in the reading process)."""
 
 from __future__ import annotations
 
@@ -78,7 +78,11 @@ class _Symbol:
         if not isinstance(value, (FunctionValue, ClassValue)):
             return SymbolReading(present=True)
         parsed = self.program.module(value.module)
-        functions = {value.node.name: value} if isinstance(value, FunctionValue) and not isinstance(value.node, ast.Lambda) else {}
+        functions = (
+            {value.node.name: value}
+            if isinstance(value, FunctionValue) and not isinstance(value.node, ast.Lambda)
+            else {}
+        )
         if isinstance(value, ClassValue):
             functions = self._methods(value)
         capabilities, backends = None, {}

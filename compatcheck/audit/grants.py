@@ -1,4 +1,4 @@
-"""What a gate's answers would be as an entry of the matrix, where they depend on the value itself and on the SM alone."""
+"""A gate's answers as an entry of the matrix, where they depend on the value itself and on the SM alone."""
 
 from __future__ import annotations
 

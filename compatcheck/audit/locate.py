@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from compatcheck.audit.archives import ReleaseError
-from compatcheck.audit.fetch import download
+from compatcheck.audit.archives import ReleaseError, WheelFiles
+from compatcheck.audit.fetch import LATEST, download
 from compatcheck.audit.messages import Source
-from compatcheck.host.metadata import canonical, entry_name
+from compatcheck.host.metadata import canonical, entry_name, is_valid_version, requirements
 
 DISTRIBUTIONS = ("vllm", "flashinfer-python")
 
@@ -24,7 +24,9 @@ def given(wheels: tuple[Path, ...], trees: tuple[Path, ...], versions: dict[str,
     for tree in trees:
         held = _held(tree)
         if not held:
-            raise ReleaseError(f"{tree}: no metadata of {' or '.join(DISTRIBUTIONS)} in it (a .dist-info folder beside the package)")
+            raise ReleaseError(
+                f"{tree}: no metadata of {' or '.join(DISTRIBUTIONS)} in it (a .dist-info folder beside the package)"
+            )
         for name in held:
             _take(found, name, Source(path=str(tree), version=versions.get(name)))
     return found
@@ -52,7 +54,7 @@ def _held(folder: Path) -> list[str]:
 def fetched(versions: dict[str, str | None], have: dict[str, Source], folder: Path) -> dict[str, Source]:
     """Return sources for the versions that are asked for and not given. Raises `ReleaseError`."""
     return {
-        name: Source(path=str(download(name, version, folder)), version=version)
+        name: Source(path=str(download(name, version, folder)), version=None if version == LATEST else version)
         for name, version in versions.items()
         if version is not None and name not in have
     }
@@ -73,3 +75,14 @@ def installed(site_paths: list[Path] | None = None) -> dict[str, Source]:
             beside = None if package.parent == site else str(package.parent)
             found[name] = Source(path=str(site), packages=beside)
     return found
+
+
+def pin(source: Source, distribution: str) -> str | None:
+    """Return the version of another distribution that a wheel pins, or None where it pins none.
+
+    Only METADATA is read here, which the reading process checks again. Raises `ReleaseError`.
+    """
+    files = WheelFiles(Path(source.path))
+    wanted = requirements(files.metadata().requires).get(distribution, "")
+    version = wanted.removeprefix("==")
+    return version if wanted.startswith("==") and is_valid_version(version) else None

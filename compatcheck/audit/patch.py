@@ -36,7 +36,9 @@ class _Texts:
 
     def __init__(self, path: Path) -> None:
         self.home = path.parent
-        self.files = {_relative(p, path.parent): data.decode("utf-8").split("\n") for p, data in with_parts(path, default_path())}
+        self.files = {
+            _relative(p, path.parent): data.decode("utf-8").split("\n") for p, data in with_parts(path, default_path())
+        }
         self.before = {name: list(lines) for name, lines in self.files.items()}
 
     def find(self, pattern: str) -> tuple[str, int] | None:
@@ -167,7 +169,9 @@ def _vocabulary(texts: _Texts, version: str, values: dict[str, Any]) -> bool:
     lines = texts.files[name]
     there = {line.strip().partition(":")[0] for line in lines[start:end]}
     last = max(i for i in range(start, end) if lines[i].strip())
-    new = [f'  {dtype}: {{title: "new in {version}, to be described"}}' for dtype in values["added"] if dtype not in there]
+    new = [
+        f'  {dtype}: {{title: "new in {version}, to be described"}}' for dtype in values["added"] if dtype not in there
+    ]
     lines[last + 1 : last + 1] = new
     return True
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -88,12 +88,14 @@ def _complete(point: dict[str, Any], dimensions: list[str], axes: Mapping[str, t
     return bool(heads) and bool(groups) and heads % groups == 0
 
 
-def spelled(mismatches: list[Mapping[str, Any]], axes: Mapping[str, tuple[Any, ...]]) -> str:
+def spelled(mismatches: Sequence[Mapping[str, Any]], axes: Mapping[str, tuple[Any, ...]]) -> str:
     """Return for which inputs something holds: every axis on which it does not hold everywhere."""
     parts: list[str] = []
     for name, values in axes.items():
         seen = [value for value in values if any(point[name] == value for point in mismatches)]
         if len(seen) < len(values):
-            shown = ", ".join("none" if v is None else str(v).lower() if isinstance(v, bool) else str(v) for v in seen[:12])
+            shown = ", ".join(
+                "none" if v is None else str(v).lower() if isinstance(v, bool) else str(v) for v in seen[:12]
+            )
             parts.append(f"{name} {shown}{', ...' if len(seen) > 12 else ''}")
     return "; ".join(parts)

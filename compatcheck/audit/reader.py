@@ -31,7 +31,9 @@ def read(request: Request, *, seconds: int = limits.SECONDS) -> Answer:
             raise ReleaseError(f"{_last(progress)}: reading took longer than {seconds} s and was stopped") from None
         if done.returncode != 0:
             said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            why = f"signal {-done.returncode}" if done.returncode < 0 else said[-1] if said else f"code {done.returncode}"
+            why = (
+                f"signal {-done.returncode}" if done.returncode < 0 else said[-1] if said else f"code {done.returncode}"
+            )
             raise ReleaseError(f"{_last(progress)}: reading it ended the reading process ({why})")
     found = msgspec.json.decode(done.stdout, type=Answer)
     if found.refused is not None:

@@ -18,13 +18,25 @@ if TYPE_CHECKING:
     from compatcheck.matrix.load import LoadedMatrix
 
 
-def audit(loaded: LoadedMatrix, vllm: Source | None, flashinfer: Source | None, proofs: Iterable[Proof] = (), known: acknowledged.Acknowledged | None = None) -> Audit:
+def audit(
+    loaded: LoadedMatrix,
+    vllm: Source | None,
+    flashinfer: Source | None,
+    proofs: Iterable[Proof] = (),
+    known: acknowledged.Acknowledged | None = None,
+) -> Audit:
     """Return what differs between the matrix and releases that are only read. Raises `ReleaseError`."""
     known = known or acknowledged.load()
     matrix = loaded.matrix
     symbols = sorted({kernel.symbol for kernel in matrix.kernels.values() if kernel.library == "flashinfer"})
     said = read(
-        Request(vllm=vllm, flashinfer=flashinfer, sms=list(matrix.sms), kv_cache_dtypes=list(matrix.kv_cache_dtypes), symbols=symbols)
+        Request(
+            vllm=vllm,
+            flashinfer=flashinfer,
+            sms=list(matrix.sms),
+            kv_cache_dtypes=list(matrix.kv_cache_dtypes),
+            symbols=symbols,
+        )
     )
     differences: list[Difference] = []
     unclear: list[NotUnderstood] = []
@@ -70,7 +82,9 @@ def _known(found: list[NotUnderstood], known: acknowledged.Acknowledged) -> tupl
     for item in found:
         gate = f"{item.subject}.{item.aspect}" if item.aspect else item.subject
         covered = acknowledged.covered(known, gate, item.digest)
-        seen.setdefault((item.subject, item.aspect, item.place, item.expression), msgspec.structs.replace(item, known=covered))
+        seen.setdefault(
+            (item.subject, item.aspect, item.place, item.expression), msgspec.structs.replace(item, known=covered)
+        )
     return tuple(seen.values())
 
 

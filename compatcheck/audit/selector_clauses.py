@@ -34,11 +34,12 @@ KNOWN: dict[str, tuple[str, ...]] = {
 }
 """Check of the matrix's selector -> the condition under which the engine refuses."""
 
+_ASKED = "head_size, dtype, kv_cache_dtype, block_size, use_mla, has_sink, use_sparse"
 _FRAME = (
     "invalid_reasons = []",
     "return invalid_reasons",
-    "combination_reason = cls.supports_combination(head_size, dtype, kv_cache_dtype, block_size, use_mla, has_sink, use_sparse, device_capability)",
-    "combination_reason = cls.supports_combination(head_size, dtype, kv_cache_dtype, block_size, use_mla, has_sink, use_sparse, use_mm_prefix, device_capability)",
+    f"combination_reason = cls.supports_combination({_ASKED}, device_capability)",
+    f"combination_reason = cls.supports_combination({_ASKED}, use_mm_prefix, device_capability)",
 )
 _FRAME_TREES = frozenset(ast.dump(ast.parse(text).body[0]) for text in _FRAME if not text.startswith("return")) | {
     ast.dump(ast.Return(ast.Name("invalid_reasons", ast.Load())))
@@ -90,7 +91,9 @@ def _docstring(statement: ast.stmt) -> bool:
 
 def _words(statement: ast.stmt) -> str | None:
     """Return the text that `invalid_reasons.append(...)` appends, with `{name}` for values; None for anything else."""
-    if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and len(statement.value.args) == 1):
+    if not (
+        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and len(statement.value.args) == 1
+    ):
         return None
     if ast.unparse(statement.value.func) != "invalid_reasons.append":
         return None

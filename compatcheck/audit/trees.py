@@ -27,7 +27,9 @@ class TreeFiles:
             raise ReleaseError(f"{root}: cannot be read: {error.strerror}") from None
         found = [e for e in entries if entry_name(e) == distribution]
         if not found:
-            raise ReleaseError(f"{self.shown}: no metadata of {distribution} in it (a folder such as {distribution}-1.0.dist-info)")
+            raise ReleaseError(
+                f"{self.shown}: no metadata of {distribution} in it (a folder such as {distribution}-1.0.dist-info)"
+            )
         if len(found) > 1:
             raise ReleaseError(f"{self.shown}: {len(found)} metadata folders of {distribution}: {', '.join(found)}")
         self._entry = root / found[0]

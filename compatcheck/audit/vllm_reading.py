@@ -17,7 +17,17 @@ from compatcheck.audit.reading.explore import Gate, Reading, explore
 from compatcheck.audit.reading.machine import Machine
 from compatcheck.audit.reading.source import Program
 from compatcheck.audit.reading.statements import Evaluator
-from compatcheck.audit.reading.values import Bound, ClassValue, EnumMember, External, FunctionValue, NotUnderstoodError, RaisedError, Scope, Sym
+from compatcheck.audit.reading.values import (
+    Bound,
+    ClassValue,
+    EnumMember,
+    External,
+    FunctionValue,
+    NotUnderstoodError,
+    RaisedError,
+    Scope,
+    Sym,
+)
 from compatcheck.audit.selector_clauses import Clause, clauses
 
 REGISTRY = "vllm.v1.attention.backends.registry"
@@ -51,8 +61,18 @@ HOOKS: dict[str, tuple[str, str | None]] = {
 """Check of the matrix's selector -> the backend's method that answers it, and the input that it takes."""
 
 UNASKED = frozenset(
-    "supports_alibi_sqrt supported_kv_cache_layouts supports_kv_cache_update_bypass get_supported_kernel_block_sizes get_supported_head_sizes "
-    "is_ssm supports_non_causal_multi_token_dcp supports_quant_query_input supports_update_block_table supports_compact_seq_idx".split()
+    [
+        "supports_alibi_sqrt",
+        "supported_kv_cache_layouts",
+        "supports_kv_cache_update_bypass",
+        "get_supported_kernel_block_sizes",
+        "get_supported_head_sizes",
+        "is_ssm",
+        "supports_non_causal_multi_token_dcp",
+        "supports_quant_query_input",
+        "supports_update_block_table",
+        "supports_compact_seq_idx",
+    ]
 )
 """Methods that look like gates and that the selector does not ask by themselves."""
 
@@ -88,7 +108,9 @@ class VllmReading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 class VllmReader:
     """Asks one release's text."""
 
-    def __init__(self, program: Program, sms: Iterable[str], kv_cache_dtypes: Iterable[str], cuda: str = "13.0") -> None:
+    def __init__(
+        self, program: Program, sms: Iterable[str], kv_cache_dtypes: Iterable[str], cuda: str = "13.0"
+    ) -> None:
         self.program = program
         self.environment = EngineEnvironment(cuda)
         self.vocabulary = self._vocabulary()
@@ -141,7 +163,12 @@ class VllmReader:
             self._lost("vllm/v1/attention/backends/registry.py", 0, "AttentionBackendEnum", str(error))
             return {}
         if not members:
-            self._lost("vllm/v1/attention/backends/registry.py", 0, "AttentionBackendEnum", "the registry of backends is not there")
+            self._lost(
+                "vllm/v1/attention/backends/registry.py",
+                0,
+                "AttentionBackendEnum",
+                "the registry of backends is not there",
+            )
         return {
             m.name: m.value
             for m in members
@@ -154,7 +181,12 @@ class VllmReader:
             for item in cls.node.body:
                 if isinstance(item, ast.FunctionDef) and item.name == "validate_configuration":
                     return clauses(item, "vllm/v1/attention/backend.py")
-        self._lost("vllm/v1/attention/backend.py", 0, "AttentionBackend.validate_configuration", "the selector's question is not there")
+        self._lost(
+            "vllm/v1/attention/backend.py",
+            0,
+            "AttentionBackend.validate_configuration",
+            "the selector's question is not there",
+        )
         return []
 
     # ---------------------------------------------------------------------------------------- backends
@@ -167,10 +199,15 @@ class VllmReader:
             said = f"import: {error}" if isinstance(error, RaisedError) else f"import: {path!r} is no path of a class"
             return BackendReading(cls=path, unimportable=said)
         except NotUnderstoodError as error:
-            return BackendReading(cls=path, strange=[Gate(file=error.place.file, line=error.place.line, text=error.place.text, why=error.why)])
+            return BackendReading(
+                cls=path,
+                strange=[Gate(file=error.place.file, line=error.place.line, text=error.place.text, why=error.why)],
+            )
         if not isinstance(cls, ClassValue):
             why = self.program.unreadable.get(self.program.file_of(module) or "", "no class that can be followed")
-            return BackendReading(cls=path, strange=[Gate(file=self.program.file_of(module) or module, line=0, text=path, why=why)])
+            return BackendReading(
+                cls=path, strange=[Gate(file=self.program.file_of(module) or module, line=0, text=path, why=why)]
+            )
         checks: dict[str, Reading] = {}
         for check in asked:
             reading = explore(self.program, self.environment, self.domains, self._asking(module, cls_name, check))
@@ -233,11 +270,18 @@ class VllmReader:
             parsed = self.program.module(base.module)
             for name, statements in classes.bindings(base.node).items():
                 validates = name == "validate_configuration" and base.module != BASE
-                if (name.startswith(_GATE_PREFIXES) and name not in known and name != "validate_configuration") or validates:
+                if (
+                    name.startswith(_GATE_PREFIXES) and name not in known and name != "validate_configuration"
+                ) or validates:
                     text = digest(list(statements))
                     why = "overrides the selector's whole question" if validates else "a gate that nothing here asks"
                     found.append(
-                        Gate(file=parsed.file if parsed else "", line=statements[0].lineno, text=f"{base.name}.{name} [{text}]", why=why)
+                        Gate(
+                            file=parsed.file if parsed else "",
+                            line=statements[0].lineno,
+                            text=f"{base.name}.{name} [{text}]",
+                            why=why,
+                        )
                     )
         return found
 
@@ -252,13 +296,18 @@ class VllmReader:
         names = [p.arg for p in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
         for name in names:
             if name not in _PRIORITY:
-                self._lost("vllm/platforms/cuda.py", function.node.lineno, name, "a parameter of the order that is not known")
+                self._lost(
+                    "vllm/platforms/cuda.py", function.node.lineno, name, "a parameter of the order that is not known"
+                )
 
         def ask(evaluator: Evaluator) -> Any:
             here = evaluator.global_name("vllm.platforms.cuda", "_get_backend_priorities")
             given = {name: self._input(evaluator, _PRIORITY[name]) for name in names if name in _PRIORITY}
             value = evaluator.call(here, [], given, _NODE, Scope("vllm.platforms.cuda"))
-            return [m.name if isinstance(m, EnumMember) else m for m in evaluator.iterate(value, _NODE, Scope("vllm.platforms.cuda"))]
+            return [
+                m.name if isinstance(m, EnumMember) else m
+                for m in evaluator.iterate(value, _NODE, Scope("vllm.platforms.cuda"))
+            ]
 
         return explore(self.program, self.environment, self.domains, ask)
 
@@ -274,6 +323,7 @@ class VllmReader:
                 if isinstance(key, EnumMember) and key.name == "CUDA":
                     return list(evaluator.iterate(kernels, _NODE, scope))
             evaluator.refuse(_NODE, scope, "the table of NVFP4 kernels")
+            return None
 
         order = explore(self.program, self.environment, self.domains, listed)
         kernels: dict[str, Reading] = {}

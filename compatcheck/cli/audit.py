@@ -22,15 +22,24 @@ _FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 
 
 @click.command()
-@click.option("--vllm", "vllm", metavar="VERSION", help="This vLLM, from the package index (read, not installed).")
-@click.option("--flashinfer", "flashinfer", metavar="VERSION", help="This FlashInfer, from the package index.")
+@click.option("--vllm", "vllm", metavar="VERSION", help="This vLLM (or latest) from the package index.")
+@click.option("--flashinfer", "flashinfer", metavar="VERSION", help="This FlashInfer (or latest); default: vLLM's pin.")
 @click.option("--wheel", "wheels", multiple=True, type=_FILE, help="A wheel file instead. May be given twice.")
-@click.option("--tree", "trees", multiple=True, type=_FOLDER, help="An unpacked wheel or a site-packages folder instead.")
+@click.option(
+    "--tree", "trees", multiple=True, type=_FOLDER, help="An unpacked wheel or a site-packages folder instead."
+)
 @click.option("--executed", is_flag=True, help="Import the release in an environment of its own, and ask its selector.")
-@click.option("--python", "python", type=_FILE, help="With --executed: an interpreter that has the release's requirements.")
+@click.option(
+    "--python", "python", type=_FILE, help="With --executed: an interpreter that has the release's requirements."
+)
 @click.option("--sm", "sms", multiple=True, help="With --executed: ask as on this compute capability only.")
-@click.option("--format", "format_", type=click.Choice(["text", "json", "patch"]), default="text", help="Default: text.")
-@click.option("--patch", "patch", type=click.Path(path_type=Path, dir_okay=False), help="Write a patch for the matrix here.")
+@click.option(
+    "--format", "format_", type=click.Choice(["text", "json", "patch"]), default="text", help="Default: text."
+)
+@click.option(
+    "--patch", "patch", type=click.Path(path_type=Path, dir_okay=False), help="Write a patch for the matrix here."
+)
+@click.option("--output", "output", type=click.Path(path_type=Path, dir_okay=False), help="Write the JSON here, too.")
 @click.option("--evidence", "evidence", type=_FOLDER, help="Evidence files of smoke runs; default: ./docs/evidence.")
 @click.option("--acknowledged", "acknowledged", type=_FILE, help="Another file of gates that a person has compared.")
 @matrix_options
@@ -44,6 +53,7 @@ def audit(
     sms: tuple[str, ...],
     format_: str,
     patch: Path | None,
+    output: Path | None,
     evidence: Path | None,
     acknowledged: Path | None,
     matrix_file: Path | None,
@@ -65,7 +75,9 @@ def audit(
         raise click.UsageError("--python and --sm go with --executed")
     for sm in sms:
         if sm not in loaded.matrix.sms:
-            raise click.UsageError(f"--sm: {sm!r} is no compute capability of the matrix: {', '.join(loaded.matrix.sms)}")
+            raise click.UsageError(
+                f"--sm: {sm!r} is no compute capability of the matrix: {', '.join(loaded.matrix.sms)}"
+            )
     _version("--vllm", vllm)
     _version("--flashinfer", flashinfer)
     try:
@@ -75,29 +87,34 @@ def audit(
     except ReleaseError as error:
         click.echo(f"compatcheck audit: {error}", err=True)
         sys.exit(USAGE)
-    _show(found, loaded, format_, patch, matrix_file)
+    _show(found, loaded, format_, patch, output, matrix_file)
     sys.exit(FINDINGS if found.differences else UNKNOWN if found.unknown() else FINE)
 
 
 def _version(option: str, version: str | None) -> None:
     from compatcheck.host.metadata import is_valid_version
 
-    if version is not None and not is_valid_version(version):
-        raise click.UsageError(f"{option}: {version!r} does not follow PEP 440")
+    if version is not None and version != "latest" and not is_valid_version(version):
+        raise click.UsageError(f"{option}: {version!r} is neither 'latest' nor a version that follows PEP 440")
 
 
 def _sources(
     vllm: str | None, flashinfer: str | None, wheels: tuple[Path, ...], trees: tuple[Path, ...], folder: Path
 ) -> dict[str, Source]:
     from compatcheck.audit.archives import ReleaseError
-    from compatcheck.audit.locate import fetched, given, installed
+    from compatcheck.audit.locate import fetched, given, installed, pin
 
     versions = {"vllm": vllm, "flashinfer-python": flashinfer}
     found = given(wheels, trees, versions)
     found.update(fetched(versions, found, folder))
+    if vllm is not None and "flashinfer-python" not in found:
+        pinned = pin(found["vllm"], "flashinfer-python")
+        found.update(fetched({"flashinfer-python": pinned}, found, folder))
     found = found or installed()
     if not found:
-        raise ReleaseError("neither vLLM nor FlashInfer is installed here; give --vllm, --flashinfer, --wheel or --tree")
+        raise ReleaseError(
+            "neither vLLM nor FlashInfer is installed here; give --vllm, --flashinfer, --wheel or --tree"
+        )
     return found
 
 
@@ -128,11 +145,21 @@ def _audit(
     return executed_audit(loaded, vllm, flashinfer, proofs, python, sms)
 
 
-def _show(found: Audit, loaded: LoadedMatrix, format_: str, patch: Path | None, matrix_file: Path | None) -> None:
-    if format_ == "json":
-        import msgspec
+def _show(
+    found: Audit,
+    loaded: LoadedMatrix,
+    format_: str,
+    patch: Path | None,
+    output: Path | None,
+    matrix_file: Path | None,
+) -> None:
+    import msgspec
 
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
+    document = msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
+    if output is not None:
+        _write(output, document.decode())
+    if format_ == "json":
+        sys.stdout.buffer.write(document)
     elif format_ == "text":
         from compatcheck.report.audit_text import write
 
@@ -147,11 +174,7 @@ def _show(found: Audit, loaded: LoadedMatrix, format_: str, patch: Path | None, 
     if patch is None:
         sys.stdout.write(made.text)
         return
-    try:
-        _write(patch, made.text)
-    except OSError as error:
-        click.echo(f"compatcheck audit: {patch}: cannot be written: {error.strerror}", err=True)
-        sys.exit(INTERNAL)
+    _write(patch, made.text)
 
 
 def _write(path: Path, text: str) -> None:
@@ -161,5 +184,8 @@ def _write(path: Path, text: str) -> None:
     try:
         temporary.write_text(text, encoding="utf-8")
         temporary.replace(path)
+    except OSError as error:
+        click.echo(f"compatcheck audit: {path}: cannot be written: {error.strerror}", err=True)
+        sys.exit(INTERNAL)
     finally:
         temporary.unlink(missing_ok=True)

@@ -36,11 +36,17 @@ def write(audit: Audit, out: IO[str]) -> None:
 
 def headline(audit: Audit) -> str:
     """Return the line that says what was audited, and the result."""
-    what = ", ".join(f"{name} {version}" for name, version in (("vLLM", audit.vllm), ("FlashInfer", audit.flashinfer)) if version)
+    what = ", ".join(
+        f"{name} {version}" for name, version in (("vLLM", audit.vllm), ("FlashInfer", audit.flashinfer)) if version
+    )
     unknown, known = len(audit.unknown()), len(audit.not_understood) - len(audit.unknown())
     drift = f"{len(audit.differences)} differences" if audit.differences else "no drift"
     way = "" if audit.way == "read" else " (executed)"
-    parts = [f"{drift} in {audit.compared} answers", f"{unknown} gates not understood" if unknown else "", f"{known} known gates unchanged" if known else ""]
+    parts = [
+        f"{drift} in {audit.compared} answers",
+        f"{unknown} gates not understood" if unknown else "",
+        f"{known} known gates unchanged" if known else "",
+    ]
     return f"{what}{way}: {', '.join(part for part in parts if part)}"
 
 

@@ -1,5 +1,7 @@
 """A small engine and a small library of our own, in the shapes of the real ones, and the matrix that describes them."""
 
+# ruff: noqa: E501 - the texts of planted changes and of the matrix are lines of their own files
+
 from __future__ import annotations
 
 import zipfile
@@ -92,7 +94,7 @@ kernels:
 rules: {}
 """
 
-_SELECTOR = '''
+_SELECTOR = """
     @classmethod
     def validate_configuration(cls, head_size, dtype, kv_cache_dtype, block_size, use_mla, has_sink, use_sparse,
                                use_mm_prefix, device_capability, attn_type):
@@ -122,7 +124,7 @@ _SELECTOR = '''
         if combination_reason is not None:
             invalid_reasons.append(combination_reason)
         return invalid_reasons
-'''
+"""
 
 ENGINE: Mapping[str, str] = {
     "vllm/__init__.py": "",
@@ -132,7 +134,7 @@ ENGINE: Mapping[str, str] = {
     '    "VLLM_BATCH_INVARIANT": lambda: bool(int(os.getenv("VLLM_BATCH_INVARIANT", "0"))),\n'
     '    "VLLM_SWITCH": lambda: bool(int(os.getenv("VLLM_SWITCH", "0"))),\n}\n',
     "vllm/platforms/__init__.py": "from vllm.platforms.cuda import CudaPlatformBase\n",
-    "vllm/platforms/interface.py": '''
+    "vllm/platforms/interface.py": """
 from typing import NamedTuple
 
 
@@ -150,8 +152,8 @@ class Platform:
     def is_device_capability_family(cls, family):
         capability = cls.get_device_capability()
         return capability is not None and capability.to_int() // 10 == family // 10
-''',
-    "vllm/platforms/cuda.py": '''
+""",
+    "vllm/platforms/cuda.py": """
 from vllm.platforms.interface import Platform
 from vllm.v1.attention.backends.registry import AttentionBackendEnum
 
@@ -164,8 +166,8 @@ def _get_backend_priorities(use_mla, device_capability, num_heads=None):
     if device_capability.major == 12:
         return [AttentionBackendEnum.GATED, AttentionBackendEnum.PLAIN]
     return [AttentionBackendEnum.PLAIN, AttentionBackendEnum.GATED]
-''',
-    "vllm/v1/attention/backend.py": '''
+""",
+    "vllm/v1/attention/backend.py": """
 from typing import ClassVar
 
 import torch
@@ -234,10 +236,10 @@ class AttentionBackend:
     def supports_combination(cls, head_size, dtype, kv_cache_dtype, block_size, use_mla, has_sink, use_sparse,
                              use_mm_prefix, device_capability):
         return None
-'''
+"""
     + _SELECTOR,
     "vllm/v1/attention/backends/__init__.py": "",
-    "vllm/v1/attention/backends/registry.py": '''
+    "vllm/v1/attention/backends/registry.py": """
 from enum import Enum
 
 
@@ -246,8 +248,8 @@ class AttentionBackendEnum(Enum):
     GATED = "vllm.v1.attention.backends.gated.GatedBackend"
     ROCM_OTHER = "vllm.v1.attention.backends.other.OtherBackend"
     CUSTOM = None
-''',
-    "vllm/v1/attention/backends/plain.py": '''
+""",
+    "vllm/v1/attention/backends/plain.py": """
 from vllm.v1.attention.backend import AttentionBackend
 
 
@@ -259,8 +261,8 @@ class PlainBackend(AttentionBackend):
     @classmethod
     def get_supported_head_sizes(cls):
         return [64, 128]
-''',
-    "vllm/v1/attention/backends/gated.py": '''
+""",
+    "vllm/v1/attention/backends/gated.py": """
 import vllm.envs as envs
 from vllm.platforms import current_platform
 from vllm.v1.attention.backend import AttentionBackend
@@ -295,7 +297,7 @@ class GatedBackend(AttentionBackend):
         if kv_cache_dtype == "nvfp4" and head_size > 128:
             return f"no {kv_cache_dtype} at head_size {head_size}"
         return None
-''',
+""",
     "vllm-0.3.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: vllm\nVersion: 0.3.0\n"
     "Requires-Dist: torch==2.11.0\nRequires-Dist: flashinfer-python==0.6.15\n\nA small engine.\n",
 }
@@ -303,7 +305,7 @@ class GatedBackend(AttentionBackend):
 LIBRARY: Mapping[str, str] = {
     "flashinfer/__init__.py": "from .page import append as append\n",
     "flashinfer/page.py": "def append(key, value, *, scale=None):\n    return key, value, scale\n",
-    "flashinfer/prefill.py": '''
+    "flashinfer/prefill.py": """
 from flashinfer.utils import backend_requirement, supported_compute_capability
 
 
@@ -315,7 +317,7 @@ def _check(query, key):
 @backend_requirement({}, common_check=_check)
 def run(query, key):
     return query, key
-''',
+""",
     "flashinfer/utils.py": "def supported_compute_capability(ccs):\n    return lambda function: function\n\n\n"
     "def backend_requirement(checks, common_check=None):\n    return lambda function: function\n",
     "flashinfer_python-0.6.15.dist-info/METADATA": "Metadata-Version: 2.1\nName: flashinfer-python\nVersion: 0.6.15\n"

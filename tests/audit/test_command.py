@@ -1,5 +1,7 @@
 """`compatcheck audit` over small releases: no drift, and every planted change found."""
 
+# ruff: noqa: E501 - the texts of planted changes and of the matrix are lines of their own files
+
 from __future__ import annotations
 
 import json
@@ -21,7 +23,12 @@ GATED = f"{BACKENDS}gated.py"
 
 def run(folder: Path, *arguments: str, engine: Any = None, library: Any = None) -> tuple[int, dict[str, Any]]:
     """Return the exit code and the JSON of an audit of the two small wheels, changed as given."""
-    wheels = ["--wheel", str(wheel(folder, ENGINE, changed=engine)), "--wheel", str(wheel(folder, LIBRARY, changed=library))]
+    wheels = [
+        "--wheel",
+        str(wheel(folder, ENGINE, changed=engine)),
+        "--wheel",
+        str(wheel(folder, LIBRARY, changed=library)),
+    ]
     done = CliRunner().invoke(audit, [*wheels, *shared(folder), "--format", "json", *arguments])
     assert done.exit_code in (0, 1, 2, 3), done.output
     return done.exit_code, json.loads(done.stdout) if done.stdout.startswith("{") else {"error": done.stderr}
@@ -30,7 +37,14 @@ def run(folder: Path, *arguments: str, engine: Any = None, library: Any = None) 
 def shared(folder: Path) -> list[str]:
     """The options that both wheels' audits take: the small matrix, nothing acknowledged, no evidence."""
     (folder / "none").mkdir(exist_ok=True)
-    return ["--matrix", str(matrix(folder)), "--acknowledged", str(nothing_acknowledged(folder)), "--evidence", str(folder / "none")]
+    return [
+        "--matrix",
+        str(matrix(folder)),
+        "--acknowledged",
+        str(nothing_acknowledged(folder)),
+        "--evidence",
+        str(folder / "none"),
+    ]
 
 
 def told(document: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -41,7 +55,9 @@ def told(document: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 
 def unknown(document: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    return [(g["subject"], g["aspect"], g["expression"]) for g in document.get("not_understood", ()) if not g.get("known")]
+    return [
+        (g["subject"], g["aspect"], g["expression"]) for g in document.get("not_understood", ()) if not g.get("known")
+    ]
 
 
 def test_the_same_release_has_no_drift(tmp_path: Path) -> None:
@@ -91,8 +107,8 @@ PLANTED: dict[str, tuple[dict[str, Any], list[tuple[str, ...]]]] = {
     ),
     "a removed backend": (
         {"engine": {f"{BACKENDS}registry.py": ("    PLAIN = ", "    ROCM_PLAIN = "), "vllm/platforms/cuda.py": (
-            "    if device_capability.major == 12:\n        return [AttentionBackendEnum.GATED, AttentionBackendEnum.PLAIN]\n"
-            "    return [AttentionBackendEnum.PLAIN, AttentionBackendEnum.GATED]", "    return [AttentionBackendEnum.GATED]")}},
+            ("    if device_capability.major == 12:\n        return [AttentionBackendEnum.GATED, AttentionBackendEnum.PLAIN]\n"
+            "    return [AttentionBackendEnum.PLAIN, AttentionBackendEnum.GATED]"), "    return [AttentionBackendEnum.GATED]")}},
         [("removed-backend", "PLAIN", "", "", "has it", "does not have it")],
     ),
     "a capability of a kernel": (
@@ -126,8 +142,8 @@ NOT_UNDERSTOOD: dict[str, tuple[dict[str, Any], tuple[str, str, str]]] = {
         ("GATED", "has_sink", "outside"),
     ),
     "a clause over an unknown configuration field": (
-        {GATED: ("        return None", '        from vllm.config import get_current_vllm_config\n\n        if get_current_vllm_config().cache_config.strange:\n'
-                 '            return "strange"\n        return None')},
+        {GATED: ("        return None", ('        from vllm.config import get_current_vllm_config\n\n        if get_current_vllm_config().cache_config.strange:\n'
+                 '            return "strange"\n        return None'))},
         ("GATED", "joint_rules", "cache_config.strange"),
     ),
     "a new gate of a class": (

@@ -23,7 +23,14 @@ NAME = "vllm-0.3.0-py3-none-any.whl"
 def refused(folder: Path, path: Path, *options: str) -> str:
     """Return what the command says as it refuses."""
     (folder / "none").mkdir(exist_ok=True)
-    shared = ["--matrix", str(matrix(folder)), "--acknowledged", str(nothing_acknowledged(folder)), "--evidence", str(folder / "none")]
+    shared = [
+        "--matrix",
+        str(matrix(folder)),
+        "--acknowledged",
+        str(nothing_acknowledged(folder)),
+        "--evidence",
+        str(folder / "none"),
+    ]
     done = CliRunner().invoke(audit, ["--wheel" if path.is_file() else "--tree", str(path), *shared, *options])
     assert done.exit_code == 2, (done.output, done.exception)
     assert "Traceback" not in done.output
@@ -74,7 +81,7 @@ def test_a_zip_bomb(tmp_path: Path) -> None:
 
 def test_a_size_that_is_a_lie(tmp_path: Path) -> None:
     """The directory says that a member is small, its data are not: what is unpacked counts, and stops early."""
-    path = with_member(tmp_path, zipfile.ZipInfo("vllm/config/cache.py") if False else zipfile.ZipInfo("vllm/liar.py"), b"y" * 100)
+    path = with_member(tmp_path, zipfile.ZipInfo("vllm/liar.py"), b"y" * 100)
     data = bytearray(path.read_bytes())
     at = data.rfind(b"PK\x01\x02", 0, data.rfind(b"vllm/liar.py"))
     struct.pack_into("<I", data, at + 24, 7)
@@ -92,9 +99,13 @@ def test_too_many_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_too_much_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "TEXTS", 2000)
     files = WheelFiles(wheel(tmp_path, ENGINE))
-    with pytest.raises(ReleaseError, match="makes more than"):
+
+    def read_all() -> None:
         for name in sorted(files.names):
             files.text(name)
+
+    with pytest.raises(ReleaseError, match="makes more than"):
+        read_all()
 
 
 def test_a_file_that_is_cut_off(tmp_path: Path) -> None:
@@ -151,20 +162,32 @@ def test_a_huge_file_is_not_understood_and_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["x = " + "(" * 5000 + "1" + ")" * 5000, "x = " + "-" * 60_000 + "1", "x = " + "a." * 60_000 + "a", "x = 1 +\n" * 3, "\0"],
+    [
+        "x = " + "(" * 5000 + "1" + ")" * 5000,
+        "x = " + "-" * 60_000 + "1",
+        "x = " + "a." * 60_000 + "a",
+        "x = 1 +\n" * 3,
+        "\0",
+    ],
     ids=["brackets", "signs", "attributes", "syntax", "nul"],
 )
 def test_text_that_breaks_parsers_is_that_file_alone(tmp_path: Path, text: str) -> None:
     file = "vllm/v1/attention/backends/plain.py"
     said = read(
         Request(
-            vllm=Source(path=str(wheel(tmp_path, ENGINE, changed={file: ("class PlainBackend", f"{text}\nclass PlainBackend")}))),
-            sms=["9.0"], kv_cache_dtypes=["auto"], symbols=[],
+            vllm=Source(
+                path=str(wheel(tmp_path, ENGINE, changed={file: ("class PlainBackend", f"{text}\nclass PlainBackend")}))
+            ),
+            sms=["9.0"],
+            kv_cache_dtypes=["auto"],
+            symbols=[],
         )
-    )  # fmt: skip
+    )
     assert said.vllm is not None
     plain, gated = said.vllm.backends["PLAIN"], said.vllm.backends["GATED"]
-    assert file in said.vllm.unreadable or plain.checks, "either it is named as unreadable, or it could be read after all"
+    assert file in said.vllm.unreadable or plain.checks, (
+        "either it is named as unreadable, or it could be read after all"
+    )
     if file in said.vllm.unreadable:
         assert [gate.file for gate in plain.strange] == [file]
     assert gated.checks["sm"].paths
@@ -172,7 +195,13 @@ def test_text_that_breaks_parsers_is_that_file_alone(tmp_path: Path, text: str) 
 
 @pytest.mark.parametrize(
     "body",
-    ["while True:\n            pass", "return cls.supports_sink()", "return [0] * 10**12 == 1", "return 'x' * 10**12 == 1", "return (1 << 10**9) == 1"],
+    [
+        "while True:\n            pass",
+        "return cls.supports_sink()",
+        "return [0] * 10**12 == 1",
+        "return 'x' * 10**12 == 1",
+        "return (1 << 10**9) == 1",
+    ],
     ids=["loop", "recursion", "list", "text", "shift"],
 )
 def test_text_that_never_ends_is_not_understood(tmp_path: Path, body: str) -> None:
@@ -181,9 +210,11 @@ def test_text_that_never_ends_is_not_understood(tmp_path: Path, body: str) -> No
     said = read(
         Request(
             vllm=Source(path=str(wheel(tmp_path, ENGINE, changed={file: ("    @staticmethod", method)}))),
-            sms=["9.0"], kv_cache_dtypes=["auto"], symbols=[],
+            sms=["9.0"],
+            kv_cache_dtypes=["auto"],
+            symbols=[],
         )
-    )  # fmt: skip
+    )
     assert said.vllm is not None
     (path,) = said.vllm.backends["PLAIN"].checks["has_sink"].paths
     assert path.gate is not None or path.raises is not None
@@ -201,11 +232,17 @@ def test_nothing_of_a_release_is_imported(tmp_path: Path) -> None:
     bad = f"open({str(marker)!r}, 'w').close()\n"
     said = read(
         Request(
-            vllm=Source(path=str(wheel(tmp_path, {**ENGINE, "vllm/__init__.py": bad, "vllm/envs.py": bad + ENGINE["vllm/envs.py"]}))),
+            vllm=Source(
+                path=str(
+                    wheel(tmp_path, {**ENGINE, "vllm/__init__.py": bad, "vllm/envs.py": bad + ENGINE["vllm/envs.py"]})
+                )
+            ),
             flashinfer=Source(path=str(wheel(tmp_path, {**LIBRARY, "flashinfer/__init__.py": bad}))),
-            sms=["9.0"], kv_cache_dtypes=["auto"], symbols=["flashinfer.page:append"],
+            sms=["9.0"],
+            kv_cache_dtypes=["auto"],
+            symbols=["flashinfer.page:append"],
         )
-    )  # fmt: skip
+    )
     assert said.vllm is not None
     assert not marker.exists()
 

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-BOOLEANS = (
-    "use_mla has_sink use_sparse use_mm_prefix use_dcp use_pcp use_batch_invariant use_non_causal cubins_available has_flashinfer "
-    "has_humming has_fbgemm"
-).split()
+BOOLEANS = [
+    "use_mla",
+    "has_sink",
+    "use_sparse",
+    "use_mm_prefix",
+    "use_dcp",
+    "use_pcp",
+    "use_batch_invariant",
+    "use_non_causal",
+    "cubins_available",
+    "has_flashinfer",
+    "has_humming",
+    "has_fbgemm",
+]
 HEAD_SIZES = (8, 16, 32, 40, 64, 80, 96, 128, 192, 256, 288, 320, 512, 576)
 BLOCK_SIZES = (None, 8, 16, 32, 48, 64, 96, 128, 256, 512, 1024)
 
@@ -31,5 +41,5 @@ def domains(sms: Iterable[str], kv_cache_dtypes: Iterable[str]) -> dict[str, tup
         "v_head_dim": (None, 128, 256, 512),
         "flash_attn_version": (None, 2, 3, 4),
         "use_trtllm_attention": (None, True, False),
-        **{name: (False, True) for name in BOOLEANS},
+        **dict.fromkeys(BOOLEANS, (False, True)),
     }

@@ -16,7 +16,6 @@ from compatcheck.audit.reading.values import (
     FunctionValue,
     Instance,
     Intrinsic,
-    ModuleValue,
     Proxy,
     RaisedError,
     Scope,
@@ -32,9 +31,46 @@ if TYPE_CHECKING:
 Call = Callable[["Calls", list[Any], dict[str, Any], ast.AST, Scope], Any]
 
 METHODS = frozenset(
-    "startswith endswith lower upper strip lstrip rstrip removeprefix removesuffix split join partition replace count index "
-    "append extend insert add update setdefault pop remove discard get keys values items copy union intersection difference issubset "
-    "issuperset to_int as_version_str isdigit format".split()
+    [
+        "startswith",
+        "endswith",
+        "lower",
+        "upper",
+        "strip",
+        "lstrip",
+        "rstrip",
+        "removeprefix",
+        "removesuffix",
+        "split",
+        "join",
+        "partition",
+        "replace",
+        "count",
+        "index",
+        "append",
+        "extend",
+        "insert",
+        "add",
+        "update",
+        "setdefault",
+        "pop",
+        "remove",
+        "discard",
+        "get",
+        "keys",
+        "values",
+        "items",
+        "copy",
+        "union",
+        "intersection",
+        "difference",
+        "issubset",
+        "issuperset",
+        "to_int",
+        "as_version_str",
+        "isdigit",
+        "format",
+    ]
 )
 _TYPES = {"str": str, "int": int, "float": float, "bool": bool, "list": list, "tuple": tuple, "dict": dict, "set": set}
 

@@ -92,7 +92,9 @@ class Calls(Expressions):
 
     # ---------------------------------------------------------------------------------------- functions
 
-    def _enter(self, function: FunctionValue, arguments: list[Any], keywords: dict[str, Any], node: ast.AST, scope: Scope) -> Any:
+    def _enter(
+        self, function: FunctionValue, arguments: list[Any], keywords: dict[str, Any], node: ast.AST, scope: Scope
+    ) -> Any:
         if function.unknown is not None:
             return self.unknown(node, scope, function.unknown)
         self.entered[f"{function.module}:{function.name}:{getattr(function.node, 'lineno', 0)}"] = function
@@ -120,7 +122,9 @@ class Calls(Expressions):
         finally:
             self.machine.depth -= 1
 
-    def _pointwise(self, function: FunctionValue, arguments: list[Any], keywords: dict[str, Any], node: ast.AST, scope: Scope) -> Any:
+    def _pointwise(
+        self, function: FunctionValue, arguments: list[Any], keywords: dict[str, Any], node: ast.AST, scope: Scope
+    ) -> Any:
         """Return a call as a function of the one input that its arguments depend on, or `MISSING` where it is not that.
 
         `is_quantized(dtype)` asks ten questions of its argument and has two answers: without this, each of the ten
@@ -145,7 +149,13 @@ class Calls(Expressions):
         return Sym(var, lambda point: _told(answers[_point(at(point))]))
 
     def _table(
-        self, function: FunctionValue, arguments: list[Any], keywords: dict[str, Any], open_: Sym, node: ast.AST, scope: Scope
+        self,
+        function: FunctionValue,
+        arguments: list[Any],
+        keywords: dict[str, Any],
+        open_: Sym,
+        node: ast.AST,
+        scope: Scope,
     ) -> tuple[dict[Any, Any] | None, dict[str, Any]]:
         answers: dict[Any, Any] = {}
         outer, self.entered = self.entered, {}
@@ -171,19 +181,22 @@ class Calls(Expressions):
             entered, self.entered = self.entered, outer
         return answers, entered
 
-    def _bind_arguments(self, function: FunctionValue, arguments: list[Any], keywords: dict[str, Any], inner: Scope) -> None:
+    def _bind_arguments(
+        self, function: FunctionValue, arguments: list[Any], keywords: dict[str, Any], inner: Scope
+    ) -> None:
         spec = function.node.args
         outer = function.scope or self.module_scope(function.module)
         positional = [*spec.posonlyargs, *spec.args]
         left = dict(keywords)
         for parameter, value in zip(positional, arguments, strict=False):
             inner.names[parameter.arg] = value
-        if len(arguments) > len(positional):
-            if spec.vararg is None:
-                raise RaisedError("TypeError", f"{function.name}() takes {len(positional)} positional arguments")
+        if len(arguments) > len(positional) and spec.vararg is None:
+            raise RaisedError("TypeError", f"{function.name}() takes {len(positional)} positional arguments")
         if spec.vararg is not None:
             inner.names[spec.vararg.arg] = tuple(arguments[len(positional) :])
-        defaults = dict(zip([p.arg for p in positional[len(positional) - len(spec.defaults) :]], spec.defaults, strict=True))
+        defaults = dict(
+            zip([p.arg for p in positional[len(positional) - len(spec.defaults) :]], spec.defaults, strict=True)
+        )
         defaults.update({p.arg: d for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None})
         for parameter in [*positional[len(arguments) :], *spec.kwonlyargs]:
             if parameter.arg in left:
@@ -199,7 +212,9 @@ class Calls(Expressions):
 
     # ------------------------------------------------------------------------------------------ classes
 
-    def _make(self, cls: ClassValue, arguments: list[Any], keywords: dict[str, Any], node: ast.AST, scope: Scope) -> Any:
+    def _make(
+        self, cls: ClassValue, arguments: list[Any], keywords: dict[str, Any], node: ast.AST, scope: Scope
+    ) -> Any:
         if cls.name == "DeviceCapability":
             major, minor = [unwrap(self.machine.concrete(v)) for v in [*arguments, *keywords.values()]]
             return Capability(major, minor)
@@ -210,14 +225,21 @@ class Calls(Expressions):
                 raise RaisedError("ValueError", f"{wanted!r} is not a valid {cls.name}")
             return found
         order = classes.linearise(cls)
-        if any(not isinstance(b, ClassValue) and not (isinstance(b, External) and b.name in classes.HARMLESS) for b in order):
+        if any(
+            not isinstance(b, ClassValue) and not (isinstance(b, External) and b.name in classes.HARMLESS)
+            for b in order
+        ):
             return self.unknown(node, scope, "an object of a class with a base outside the release")
         instance = Instance(cls, {})
         start = self.class_attribute(cls, "__init__", instance)
         if isinstance(start, Bound):
             self.call(start, arguments, keywords, node, scope)
             return instance
-        fields = [f for base in reversed([b for b in order if isinstance(b, ClassValue)]) for f in classes.annotated_fields(base.node)]
+        fields = [
+            f
+            for base in reversed([b for b in order if isinstance(b, ClassValue)])
+            for f in classes.annotated_fields(base.node)
+        ]
         given = dict(zip([name for name, _ in fields], arguments, strict=False)) | keywords
         for name, default in fields:
             if name in given:
@@ -230,13 +252,17 @@ class Calls(Expressions):
 
     # ---------------------------------------------------------------------------- methods of plain values
 
-    def _method(self, method: Method, arguments: list[Any], keywords: dict[str, Any], node: ast.AST, scope: Scope) -> Any:
+    def _method(
+        self, method: Method, arguments: list[Any], keywords: dict[str, Any], node: ast.AST, scope: Scope
+    ) -> Any:
         value, name = method
         if name not in METHODS or keywords:
             return self.unknown(node, scope, "a method that is not evaluated")
         if isinstance(value, (list, set, dict)):
             if name in ("append", "extend", "insert", "add", "update", "setdefault", "pop", "remove", "discard"):
-                changed = [unwrap(self.machine.concrete(a)) if name in ("add", "remove", "discard") else a for a in arguments]
+                changed = [
+                    unwrap(self.machine.concrete(a)) if name in ("add", "remove", "discard") else a for a in arguments
+                ]
                 if name == "extend":
                     changed = [list(self.iterate(changed[0], node, scope))]
                 return _change(value, name, changed)

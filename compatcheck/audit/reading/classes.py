@@ -8,12 +8,38 @@ from typing import Any
 from compatcheck.audit.reading.values import ClassValue, External
 
 HARMLESS = frozenset(
-    "object abc.ABC ABC typing.Generic Generic typing.Protocol Protocol enum.Enum Enum enum.IntEnum IntEnum enum.StrEnum StrEnum "
-    "enum.Flag enum.IntFlag str int typing.NamedTuple NamedTuple torch.nn.Module nn.Module Exception ValueError RuntimeError".split()
+    [
+        "object",
+        "abc.ABC",
+        "ABC",
+        "typing.Generic",
+        "Generic",
+        "typing.Protocol",
+        "Protocol",
+        "enum.Enum",
+        "Enum",
+        "enum.IntEnum",
+        "IntEnum",
+        "enum.StrEnum",
+        "StrEnum",
+        "enum.Flag",
+        "enum.IntFlag",
+        "str",
+        "int",
+        "typing.NamedTuple",
+        "NamedTuple",
+        "torch.nn.Module",
+        "nn.Module",
+        "Exception",
+        "ValueError",
+        "RuntimeError",
+    ]
 )
 """Bases from outside that answer none of the questions that are asked of a backend."""
-ENUMS = frozenset("enum.Enum Enum enum.IntEnum IntEnum enum.StrEnum StrEnum enum.Flag enum.IntFlag".split())
-PLAIN_ENUMS = frozenset("enum.IntEnum IntEnum enum.StrEnum StrEnum str int".split())
+ENUMS = frozenset(
+    ["enum.Enum", "Enum", "enum.IntEnum", "IntEnum", "enum.StrEnum", "StrEnum", "enum.Flag", "enum.IntFlag"]
+)
+PLAIN_ENUMS = frozenset(["enum.IntEnum", "IntEnum", "enum.StrEnum", "StrEnum", "str", "int"])
 
 
 def linearise(cls: ClassValue) -> list[Any]:
@@ -44,7 +70,11 @@ def _linearised(cls: ClassValue) -> list[Any]:
 
 def root_names(cls: ClassValue) -> set[str]:
     """Return the names of the bases from outside; 'unknown' where one cannot be told."""
-    return {base.name if isinstance(base, External) else "unknown" for base in linearise(cls) if not isinstance(base, ClassValue)}
+    return {
+        base.name if isinstance(base, External) else "unknown"
+        for base in linearise(cls)
+        if not isinstance(base, ClassValue)
+    }
 
 
 def is_enum(cls: ClassValue) -> bool:
@@ -84,5 +114,7 @@ def annotated_fields(node: ast.ClassDef) -> list[tuple[str, ast.expr | None]]:
     return [
         (item.target.id, item.value)
         for item in node.body
-        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and "ClassVar" not in ast.dump(item.annotation)
+        if isinstance(item, ast.AnnAssign)
+        and isinstance(item.target, ast.Name)
+        and "ClassVar" not in ast.dump(item.annotation)
     ]

@@ -155,8 +155,12 @@ class Core:
         if self.program.holds(module):
             if self.program.file_of(module) is None and self.program.made_up(module):
                 return self.unknown(node, scope, f"a package above {module} makes its modules as they are asked for")
-            if self.program.may_be_compiled(f"{module}.{name}" if name else module) and not self.program.file_of(module):
-                return self.unknown(node, scope, f"whether {module} is compiled: the tree has neither RECORD nor compiled files")
+            if self.program.may_be_compiled(f"{module}.{name}" if name else module) and not self.program.file_of(
+                module
+            ):
+                return self.unknown(
+                    node, scope, f"whether {module} is compiled: the tree has neither RECORD nor compiled files"
+                )
             if name is None:
                 return self._module_value(module)
             if self.program.compiled(module):
@@ -169,7 +173,9 @@ class Core:
             if self.program.file_of(inner) or self.program.compiled(inner):
                 return ModuleValue(inner)
             if self.program.may_be_compiled(inner):
-                return self.unknown(node, scope, f"whether {inner} is compiled: the tree has neither RECORD nor compiled files")
+                return self.unknown(
+                    node, scope, f"whether {inner} is compiled: the tree has neither RECORD nor compiled files"
+                )
             file = self.program.file_of(module)
             if file in self.program.unreadable:
                 return self.unknown(node, scope, f"{file} {self.program.unreadable[file]}")
@@ -186,7 +192,11 @@ class Core:
         return External(f"{module}.{name}" if name else module)
 
     def _module_value(self, module: str) -> ModuleValue:
-        if self.program.file_of(module) or self.program.compiled(module) or self.program.exists(module.replace(".", "/")):
+        if (
+            self.program.file_of(module)
+            or self.program.compiled(module)
+            or self.program.exists(module.replace(".", "/"))
+        ):
             return ModuleValue(module)
         raise RaisedError("ModuleNotFoundError", f"No module named {module!r}")
 
@@ -249,7 +259,11 @@ class Core:
         body.names["__owner__"] = cls
         if not isinstance(statements[0], (ast.FunctionDef, ast.AsyncFunctionDef)):
             for other, found in classes.bindings(cls.node).items():
-                if other != name and isinstance(found[0], (ast.Assign, ast.AnnAssign)) and self._used(statements, other):
+                if (
+                    other != name
+                    and isinstance(found[0], (ast.Assign, ast.AnnAssign))
+                    and self._used(statements, other)
+                ):
                     self.execute(list(found), body)
         self.execute(list(statements), body)
         value = body.names.get(name, MISSING)

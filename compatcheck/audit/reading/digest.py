@@ -23,7 +23,11 @@ def _canonical(node: object) -> str:
     while pending:
         item = pending.pop()
         if isinstance(item, ast.AST):
-            fields = [(name, value) for name, value in ast.iter_fields(item) if name not in _LEFT_OUT and value not in (None, [])]
+            fields = [
+                (name, value)
+                for name, value in ast.iter_fields(item)
+                if name not in _LEFT_OUT and value not in (None, [])
+            ]
             parts.append(f"{type(item).__name__}(")
             pending.append(")")
             for name, value in reversed(fields):

@@ -29,7 +29,17 @@ MOST_PATHS = 6000
 """Ways through one question; more is not understood."""
 
 NUMERIC = frozenset(
-    "head_size block_size num_qo_heads num_kv_heads index_topk qk_nope_head_dim qk_rope_head_dim kv_lora_rank v_head_dim".split()
+    [
+        "head_size",
+        "block_size",
+        "num_qo_heads",
+        "num_kv_heads",
+        "index_topk",
+        "qk_nope_head_dim",
+        "qk_rope_head_dim",
+        "kv_lora_rank",
+        "v_head_dim",
+    ]
 )
 """Inputs that may have any number: the numbers that the code names, and their neighbours, are added."""
 LEAST = {"num_qo_heads": 4}
@@ -73,7 +83,9 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 Question = Callable[[Evaluator], Any]
 
 
-def explore(program: Program, environment: Environment, domains: Mapping[str, tuple[Any, ...]], ask: Question) -> Reading:
+def explore(
+    program: Program, environment: Environment, domains: Mapping[str, tuple[Any, ...]], ask: Question
+) -> Reading:
     """Follow every way through a question. Numbers that the code names are added to the numeric domains first."""
     wider = dict(domains)
     while True:
@@ -120,7 +132,9 @@ def _once(
             break
         choices[-1] += 1
         if len(paths) >= MOST_PATHS:
-            paths.append(Path(given={}, gate=Gate(file="", line=0, text="", why=f"more than {MOST_PATHS} ways through")))
+            paths.append(
+                Path(given={}, gate=Gate(file="", line=0, text="", why=f"more than {MOST_PATHS} ways through"))
+            )
             break
     gates = {path.gate.text for path in paths if path.gate}
     first = next(iter(entered.values()), None)

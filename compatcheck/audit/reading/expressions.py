@@ -20,8 +20,8 @@ from compatcheck.audit.reading.values import (
     Method,
     ModuleValue,
     Proxy,
-    Record,
     RaisedError,
+    Record,
     Scope,
     Super,
     Sym,
@@ -38,7 +38,9 @@ COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
     ast.Is: lambda a, b: a is b if isinstance(a, (bool, type(None))) or isinstance(b, (bool, type(None))) else a == b,
-    ast.IsNot: lambda a, b: a is not b if isinstance(a, (bool, type(None))) or isinstance(b, (bool, type(None))) else a != b,
+    ast.IsNot: lambda a, b: (
+        a is not b if isinstance(a, (bool, type(None))) or isinstance(b, (bool, type(None))) else a != b
+    ),
     ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
 }
@@ -56,6 +58,7 @@ ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 LARGEST = 4096
 """Elements of a value that is computed; more is not understood (a text times a million is a memory bomb)."""
 PLAIN = (str, int, float, bool, list, tuple, dict, set, frozenset, Capability)
+_PLAIN_TYPES: Any = PLAIN
 
 
 class Expressions(Core):
@@ -146,7 +149,10 @@ class Expressions(Core):
         return [self.evaluate(node.elt, inner) for inner in self._comprehended(node.generators, scope)]
 
     def _setcomp(self, node: ast.SetComp, scope: Scope) -> Any:
-        return {unwrap(self.machine.concrete(self.evaluate(node.elt, i))) for i in self._comprehended(node.generators, scope)}
+        return {
+            unwrap(self.machine.concrete(self.evaluate(node.elt, i)))
+            for i in self._comprehended(node.generators, scope)
+        }
 
     def _generatorexp(self, node: ast.GeneratorExp, scope: Scope) -> Any:
         return (self.evaluate(node.elt, inner) for inner in self._comprehended(node.generators, scope))
@@ -181,15 +187,20 @@ class Expressions(Core):
         if function is None:
             return self.unknown(node, scope, "an operator that is not evaluated")
         if isinstance(left, Template) or isinstance(right, Template):
-            return Template([left, right]) if isinstance(node.op, ast.Add) else self.unknown(node, scope, "an operator on a text")
+            return (
+                Template([left, right])
+                if isinstance(node.op, ast.Add)
+                else self.unknown(node, scope, "an operator on a text")
+            )
 
         for value in (left, right):
             if not isinstance(unwrap(value), (*PLAIN, Sym, Unknown, type(None))):
                 return self.unknown(node, scope, "an operator on something that is no plain value")
 
-        def apply(a: Any, b: Any) -> Any:
-            a, b = unwrap(a), unwrap(b)
-            if not isinstance(a, PLAIN) or not isinstance(b, PLAIN):
+        def apply(left: Any, right: Any) -> Any:
+            a: Any = unwrap(left)
+            b: Any = unwrap(right)
+            if not isinstance(a, _PLAIN_TYPES) or not isinstance(b, _PLAIN_TYPES):
                 raise TypeError("operands that are no plain values")
             if isinstance(node.op, ast.Mult) and not (isinstance(a, (int, float)) and isinstance(b, (int, float))):
                 raise TypeError("a repetition")
@@ -197,7 +208,10 @@ class Expressions(Core):
                 raise ValueError("a shift that is too wide")
             if isinstance(node.op, ast.Mod) and isinstance(a, str):
                 raise TypeError("a formatted text")
-            return function(a, b)
+            result = function(a, b)
+            if isinstance(result, int) and result.bit_length() > 256:
+                raise OverflowError("a number that grows")
+            return result
 
         return self.machine.lift(apply, left, right)
 
@@ -226,7 +240,8 @@ class Expressions(Core):
                 return inside is isinstance(op, ast.In)
         elif type(left) is type(right) and type(left) in (list, tuple) and (_holds_open(left) or _holds_open(right)):
             same = len(left) == len(right) and all(
-                self.machine.truth(self._compared(ast.Eq(), a, b, node, scope)) for a, b in zip(left, right, strict=True)
+                self.machine.truth(self._compared(ast.Eq(), a, b, node, scope))
+                for a, b in zip(left, right, strict=True)
             )
             if isinstance(op, (ast.Eq, ast.NotEq)):
                 return same is isinstance(op, ast.Eq)
@@ -243,7 +258,12 @@ class Expressions(Core):
             if isinstance(one, Sym) and one.var == "sm" and not isinstance(other, Sym):
                 known = {repr(one.at(point)) for point in self.machine.domains["sm"]}
                 for item in other if isinstance(other, (list, set, frozenset)) or type(other) is tuple else [other]:
-                    if isinstance(item, int) and not isinstance(item, bool) and repr(item) not in known and "True" not in known:
+                    if (
+                        isinstance(item, int)
+                        and not isinstance(item, bool)
+                        and repr(item) not in known
+                        and "True" not in known
+                    ):
                         self.machine.outside.add(("sm", repr(item)))
 
     def _ifexp(self, node: ast.IfExp, scope: Scope) -> Any:
@@ -258,9 +278,11 @@ class Expressions(Core):
                     continue
                 value = self.evaluate(item.value, scope)
                 show = repr if item.conversion == ord("r") else _text
-                parts += self._shown(value) if type(value) in (tuple, list) and any(map(_open, value)) else [
-                    value if isinstance(value, Template) else self.machine.lift(show, value)
-                ]
+                parts += (
+                    self._shown(value)
+                    if type(value) in (tuple, list) and any(map(_open, value))
+                    else [value if isinstance(value, Template) else self.machine.lift(show, value)]
+                )
             else:
                 parts.append(self.evaluate(item, scope))
         if all(isinstance(part, str) for part in parts):
@@ -272,7 +294,10 @@ class Expressions(Core):
         opening, closing = "()" if isinstance(values, tuple) else "[]"
         parts: list[Any] = [opening]
         for value in values:
-            parts += [value if isinstance(value, Template) else self.machine.lift(lambda v: repr(unwrap(v)), value), ", "]
+            parts += [
+                value if isinstance(value, Template) else self.machine.lift(lambda v: repr(unwrap(v)), value),
+                ", ",
+            ]
         return [*parts[:-1], closing]
 
     # --------------------------------------------------------------------------- attributes and indices

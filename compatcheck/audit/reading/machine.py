@@ -1,7 +1,7 @@
 """One run through evaluated code: which way each open question was taken, and what that says of the inputs.
 
-An input has a finite domain. A condition on it that holds for some of the domain only splits the run in two; the explorer
-comes back for the other half (see `compatcheck.audit.reading.explore`).
+An input has a finite domain. A condition on it that holds for some of the domain only splits the run in two; the
+explorer comes back for the other half (see `compatcheck.audit.reading.explore`).
 """
 
 from __future__ import annotations
@@ -116,7 +116,9 @@ class Machine:
             arguments = [self.concrete(v) if isinstance(v, Sym) and v.var != keep else v for v in arguments]
             symbolic = [keep]
         if symbolic:
-            return Sym(symbolic[0], lambda point: function(*(v.at(point) if isinstance(v, Sym) else v for v in arguments)))
+            return Sym(
+                symbolic[0], lambda point: function(*(v.at(point) if isinstance(v, Sym) else v for v in arguments))
+            )
         try:
             return function(*arguments)
         except FAULTS as error:

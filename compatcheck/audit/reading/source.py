@@ -33,7 +33,8 @@ class Module:
         self.touching: dict[str, list[ast.stmt]] = {}
         self.stars: list[ast.ImportFrom] = []
         self.replaces_modules = any(
-            isinstance(node, ast.Attribute) and ast.unparse(node) in ("sys.modules", "sys.meta_path") for node in ast.walk(tree)
+            isinstance(node, ast.Attribute) and ast.unparse(node) in ("sys.modules", "sys.meta_path")
+            for node in ast.walk(tree)
         )
         """Whether it changes what importing means, as an alias package does."""
         for statement in tree.body:
@@ -120,7 +121,22 @@ class Program:
         return self._modules[name]
 
 
-_CHANGING = frozenset("append extend insert remove pop clear update setdefault add discard sort reverse".split())
+_CHANGING = frozenset(
+    [
+        "append",
+        "extend",
+        "insert",
+        "remove",
+        "pop",
+        "clear",
+        "update",
+        "setdefault",
+        "add",
+        "discard",
+        "sort",
+        "reverse",
+    ]
+)
 
 
 def _touched(statement: ast.stmt) -> set[str]:

@@ -23,12 +23,34 @@ from compatcheck.audit.reading.values import (
 _QUIET = frozenset({"logger", "logging", "warnings", "log"})
 """Names whose calls say something and change nothing."""
 _PASSING = frozenset(
-    "functools.cache functools.lru_cache cache lru_cache abc.abstractmethod abstractmethod typing.override typing_extensions.override override "
-    "typing.final final torch.inference_mode torch.no_grad typing.overload dataclasses.dataclass dataclass typing.runtime_checkable "
-    "torch.compiler.assume_constant_result".split()
+    [
+        "functools.cache",
+        "functools.lru_cache",
+        "cache",
+        "lru_cache",
+        "abc.abstractmethod",
+        "abstractmethod",
+        "typing.override",
+        "typing_extensions.override",
+        "override",
+        "typing.final",
+        "final",
+        "torch.inference_mode",
+        "torch.no_grad",
+        "typing.overload",
+        "dataclasses.dataclass",
+        "dataclass",
+        "typing.runtime_checkable",
+        "torch.compiler.assume_constant_result",
+    ]
 )
 """Decorators that leave the answer of a call, or a class, as it is."""
-_KINDS = {"builtins.staticmethod": "static", "builtins.classmethod": "class", "builtins.property": "property", "functools.cached_property": "property"}
+_KINDS = {
+    "builtins.staticmethod": "static",
+    "builtins.classmethod": "class",
+    "builtins.property": "property",
+    "functools.cached_property": "property",
+}
 
 
 class _LoopError(Exception):
@@ -186,7 +208,9 @@ class Evaluator(Calls):
         for node in named:
             name = ast.unparse(node).rpartition(".")[2]
             caught = getattr(builtins, name, None)
-            if name == error.name or (isinstance(caught, type) and isinstance(raised, type) and issubclass(raised, caught)):
+            if name == error.name or (
+                isinstance(caught, type) and isinstance(raised, type) and issubclass(raised, caught)
+            ):
                 return True
             if name in ("Exception", "BaseException"):
                 return True
@@ -224,7 +248,9 @@ class Evaluator(Calls):
             if alias.name != "*":
                 scope.names[alias.asname or alias.name] = self.imported(module, alias.name, node, scope)
 
-    def _decorated(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, scope: Scope) -> tuple[str, str | None]:
+    def _decorated(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, scope: Scope
+    ) -> tuple[str, str | None]:
         kind, unknown = "plain", None
         for decorator in node.decorator_list:
             called = decorator.func if isinstance(decorator, ast.Call) else decorator
@@ -243,7 +269,9 @@ class Evaluator(Calls):
         if isinstance(owner, ClassValue):
             outer = owner.scope
         else:
-            outer = scope if scope.function is not None or (scope.parent is not None and scope.parent.function) else None
+            outer = (
+                scope if scope.function is not None or (scope.parent is not None and scope.parent.function) else None
+            )
             owner = None
         scope.names[node.name] = FunctionValue(node, scope.module, outer, owner, kind, unknown)
 
