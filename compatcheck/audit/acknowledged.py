@@ -6,7 +6,6 @@ data: facts and fingerprints, no code of anybody else's.
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -43,7 +42,6 @@ class Acknowledged(msgspec.Struct, frozen=True, kw_only=True):
     """FlashInfer release since which -> its extras, and what it requires without one."""
 
 
-@cache
 def load(path: Path = FILE) -> Acknowledged:
     """Return what a file says. Raises `ValueError` with its name where it cannot be used."""
     try:

@@ -202,7 +202,12 @@ def _changed(lines: list[str], others: list[str]) -> list[str]:
         mine = rest.rstrip(")").split(", ")
         theirs = other.partition("(")[2].rstrip(")").split(", ") if other else []
         only = [parameter for parameter in mine if parameter not in theirs]
-        found.append(f"{name}: {', '.join(only) if only else 'another order'}" if other else line)
+        if other is None:
+            found.append(line)
+        elif only:
+            found.append(f"{name}: {', '.join(only)}")
+        elif len(mine) == len(theirs):
+            found.append(f"{name}: another order")
     return found
 
 

@@ -146,6 +146,9 @@ class Calls(Expressions):
         answers = table[0]
         if answers is None or not all(_point(at(p)) in answers for p in self.machine.domain(var)):
             return MISSING
+        told = [answers[_point(at(p))] for p in self.machine.domain(var)]
+        if all(type(t) is type(told[0]) and t == told[0] for t in told):
+            return _told(told[0])
         return Sym(var, lambda point: _told(answers[_point(at(point))]))
 
     def _table(

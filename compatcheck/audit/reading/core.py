@@ -50,6 +50,8 @@ class Core:
         self.environment = environment
         self.entered: dict[str, FunctionValue] = {}
         """Functions whose text took part in the answer, by file and line."""
+        self.at: tuple[ast.AST, Scope] | None = None
+        """The statement that is being run, and where."""
         self._modules: dict[str, Scope] = {}
         self._running: set[tuple[str, str]] = set()
 
@@ -189,7 +191,7 @@ class Core:
             return self.unknown(node, scope, f"whether {module} is installed")
         if not there:
             raise RaisedError("ModuleNotFoundError", f"No module named {module.partition('.')[0]!r}")
-        return External(f"{module}.{name}" if name else module)
+        return External(f"{module}.{name}" if name else module, imported=True)
 
     def _module_value(self, module: str) -> ModuleValue:
         if (

@@ -115,7 +115,7 @@ def _once(
         try:
             paths.append(_answer(evaluator, ask))
         except NotUnderstoodError as error:
-            paths.append(_path(machine, gate=_gate(error.place, error.why)))
+            paths.append(_path(machine, gate=_gate(evaluator, error)))
         except RaisedError as error:
             paths.append(_path(machine, raises=f"{error.name}: {error.text}" if error.text else error.name))
         except RecursionError:
@@ -193,8 +193,13 @@ def _path(machine: Machine, **more: Any) -> Path:
     return Path(given={var: list(values) for var, values in machine.given.items()}, **more)
 
 
-def _gate(place: Place, why: str) -> Gate:
-    return Gate(file=place.file, line=place.line, text=place.text, why=why)
+def _gate(evaluator: Evaluator, error: NotUnderstoodError) -> Gate:
+    """Return what is not understood; where its own place is unknown, the statement that was being run."""
+    place, at = error.place, evaluator.at
+    if not place.file and at is not None:
+        here = evaluator.place(at[0], at[1])
+        place = Place(here.file, here.line, place.text or here.text)
+    return Gate(file=place.file, line=place.line, text=place.text, why=error.why)
 
 
 def _numbers(functions: Any) -> set[int]:

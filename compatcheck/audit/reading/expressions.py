@@ -249,8 +249,17 @@ class Expressions(Core):
         if _holds_open(left) or _holds_open(right):
             return self.unknown(node, scope, "a comparison of containers of inputs")
         self._note_outside(left, right)
+        if isinstance(op, (ast.Is, ast.IsNot)) and right is None and isinstance(left, External) and left.imported:
+            return isinstance(op, ast.IsNot)
+        same = isinstance(op, (ast.Eq, ast.NotEq, ast.Is, ast.IsNot))
+        one = isinstance(left, External) and left.constant
+        if one and same and not isinstance(right, (External, Sym)):
+            return self.unknown(node, scope, "a comparison of a value outside the release")
+        if isinstance(right, External) and not (same and right.constant and isinstance(left, (External, Sym))):
+            return self.unknown(node, scope, "a comparison with a value outside the release")
         function = COMPARISONS[type(op)]
-        return self.machine.lift(lambda a, b: function(unwrap(a), _members(b)), left, right)
+        kept = same or isinstance(op, (ast.In, ast.NotIn))
+        return self.machine.lift(lambda a, b: function(unwrap(a), _members(b)), left, right, constants=kept)
 
     def _note_outside(self, left: Any, right: Any) -> None:
         """Remember a constant that an SM is compared with and that no known SM has."""

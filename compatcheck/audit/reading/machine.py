@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from compatcheck.audit.reading.values import NotUnderstoodError, Place, RaisedError, Sym, Template, Unknown, unwrap
+from compatcheck.audit.reading.values import External, NotUnderstoodError, Place, RaisedError, Sym, Template, Unknown, unwrap
 
 STEPS = 400_000
 """Expressions and statements that one run may evaluate."""
@@ -94,6 +94,8 @@ class Machine:
             return bool(_plain_truth(self._split(value, _plain_truth)))
         if isinstance(value, Template):
             return True
+        if isinstance(value, External) and not value.imported:
+            raise NotUnderstoodError(Place("", 0, value.name), "a value outside the release")
         return _plain_truth(value)
 
     def concrete(self, value: Any) -> Any:
@@ -104,11 +106,16 @@ class Machine:
             return self.concrete(self._split(value, _key))
         return value
 
-    def lift(self, function: Callable[..., Any], *values: Any) -> Any:
-        """Apply a function of plain values to values that may depend on one input each."""
+    def lift(self, function: Callable[..., Any], *values: Any, constants: bool = False) -> Any:
+        """Apply a function of plain values to values that may depend on one input each.
+
+        `constants`: the function can do with constants from outside, such as dtypes.
+        """
         for value in values:
             if isinstance(value, Unknown):
                 return value
+            if isinstance(value, External) and not (constants and value.constant):
+                return Unknown(Place("", 0, value.name), "a value outside the release")
         arguments = list(values)
         symbolic = [v.var for v in arguments if isinstance(v, Sym)]
         if len(set(symbolic)) > 1:

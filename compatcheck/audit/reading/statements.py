@@ -70,6 +70,7 @@ class Evaluator(Calls):
             method = getattr(self, f"_do_{type(node).__name__.lower()}", None)
             if method is None:
                 self.refuse(node, scope, "a kind of statement that is not evaluated")
+            self.at = (node, scope)
             method(node, scope)
 
     def _do_pass(self, node: ast.Pass, scope: Scope) -> None:

@@ -75,9 +75,25 @@ class Capability(NamedTuple):
 
 
 class External(NamedTuple):
-    """Something outside the release: `torch.bfloat16`. Equal by name."""
+    """Something outside the release: `torch.bfloat16`. Equal by name; `imported` where an import gave it."""
 
     name: str
+    imported: bool = False
+
+    @property
+    def constant(self) -> bool:
+        """Whether two different names are two different values: dtypes, and the kinds of parameters."""
+        head, _, tail = self.name.rpartition(".")
+        return (head == "torch" and not tail.startswith("_")) or head == "inspect.Parameter"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, External) and other.name == self.name
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     def __str__(self) -> str:
         return self.name
