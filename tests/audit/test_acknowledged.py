@@ -19,11 +19,20 @@ GATED = "vllm/v1/attention/backends/gated.py"
 KNOWN = {GATED: ("            return False", "            return outside.asks()")}
 
 
-def run(folder: Path, document: dict[str, Any], files: dict[str, str], changed: dict[str, tuple[str, str]]) -> tuple[int, dict[str, Any]]:
+def run(
+    folder: Path, document: dict[str, Any], files: dict[str, str], changed: dict[str, tuple[str, str]]
+) -> tuple[int, dict[str, Any]]:
     (folder / "none").mkdir(exist_ok=True)
     file = folder / "acknowledged.json"
     file.write_text(json.dumps({"schema": 1, "gates": [], **document}), encoding="utf-8")
-    options = ["--wheel", str(wheel(folder, files, changed=changed)), "--matrix", str(matrix(folder)), "--acknowledged", str(file)]
+    options = [
+        "--wheel",
+        str(wheel(folder, files, changed=changed)),
+        "--matrix",
+        str(matrix(folder)),
+        "--acknowledged",
+        str(file),
+    ]
     done = CliRunner().invoke(audit, [*options, "--evidence", str(folder / "none"), "--format", "json"])
     return done.exit_code, json.loads(done.stdout)
 
@@ -56,13 +65,21 @@ def test_parameters_requirements_and_extras(tmp_path: Path) -> None:
         ("pin", "FlashInfer 0.6.15", "an earlier release has extra cu12", "does not have it"),
         ("parameters", "flashinfer.page:append", "as before", "append: scale="),
     ]
-    assert [(g["subject"], g["aspect"]) for g in document["not_understood"]] == [("flashinfer.prefill:run", "requirement")]
+    assert [(g["subject"], g["aspect"]) for g in document["not_understood"]] == [
+        ("flashinfer.prefill:run", "requirement")
+    ]
 
 
 def test_a_release_between_two_that_were_looked_at_is_not_compared() -> None:
     known = acknowledged.Acknowledged(schema=1, gates=[], recorded=["0.6.12", "0.7.0"])
     table = {"0.6.12": 1, "0.7.0": 2}
-    assert [acknowledged.at(known, table, v) for v in ("0.6.12", "0.6.15", "0.7.0", "0.8.0", "0.6.6")] == [1, None, 2, 2, None]
+    assert [acknowledged.at(known, table, v) for v in ("0.6.12", "0.6.15", "0.7.0", "0.8.0", "0.6.6")] == [
+        1,
+        None,
+        2,
+        2,
+        None,
+    ]
 
 
 def test_the_packaged_file_names_entries_of_the_matrix() -> None:

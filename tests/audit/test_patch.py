@@ -22,8 +22,20 @@ METADATA = "vllm-0.3.0.dist-info/METADATA"
 
 def invoke(folder: Path, matrix_file: Path, engine: dict[str, Any], library: dict[str, Any], *more: str) -> Any:
     (folder / "none").mkdir(exist_ok=True)
-    wheels = ["--wheel", str(wheel(folder, ENGINE, changed=engine)), "--wheel", str(wheel(folder, LIBRARY, changed=library))]
-    shared = ["--matrix", str(matrix_file), "--acknowledged", str(nothing_acknowledged(folder)), "--evidence", str(folder / "none")]
+    wheels = [
+        "--wheel",
+        str(wheel(folder, ENGINE, changed=engine)),
+        "--wheel",
+        str(wheel(folder, LIBRARY, changed=library)),
+    ]
+    shared = [
+        "--matrix",
+        str(matrix_file),
+        "--acknowledged",
+        str(nothing_acknowledged(folder)),
+        "--evidence",
+        str(folder / "none"),
+    ]
     return CliRunner().invoke(audit, [*wheels, *shared, *more])
 
 
@@ -36,7 +48,9 @@ def applied(folder: Path, engine: dict[str, Any], library: dict[str, Any] | None
     patch = folder / "drift.patch"
     first = invoke(folder, file, engine, library or {}, "--patch", str(patch))
     assert first.exit_code == 1, first.output
-    done = subprocess.run(["git", "-C", str(repository), "apply", str(patch)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["git", "-C", str(repository), "apply", str(patch)], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr + patch.read_text("utf-8")
     return invoke(folder, file, engine, library or {}), file, patch.read_text("utf-8")
 
@@ -64,8 +78,8 @@ PLAIN: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     ),
     "a backend that is gone": (
         {f"{BACKENDS}registry.py": ("    GATED = ", "    ROCM_GATED = "), "vllm/platforms/cuda.py": (
-            "    if device_capability.major == 12:\n        return [AttentionBackendEnum.GATED, AttentionBackendEnum.PLAIN]\n"
-            "    return [AttentionBackendEnum.PLAIN, AttentionBackendEnum.GATED]", "    return [AttentionBackendEnum.PLAIN]")}, {},
+            ("    if device_capability.major == 12:\n        return [AttentionBackendEnum.GATED, AttentionBackendEnum.PLAIN]\n"
+            "    return [AttentionBackendEnum.PLAIN, AttentionBackendEnum.GATED]"), "    return [AttentionBackendEnum.PLAIN]")}, {},
         '+        until: "0.3.0"',
     ),
 }  # fmt: skip
@@ -88,7 +102,14 @@ def test_a_new_release_gets_its_pins_and_keeps_the_rest(tmp_path: Path) -> None:
     repository.mkdir()
     file = matrix(repository)
     (tmp_path / "none").mkdir()
-    options = ["--wheel", str(wheel(tmp_path, renamed)), "--matrix", str(file), "--acknowledged", str(nothing_acknowledged(tmp_path))]
+    options = [
+        "--wheel",
+        str(wheel(tmp_path, renamed)),
+        "--matrix",
+        str(file),
+        "--acknowledged",
+        str(nothing_acknowledged(tmp_path)),
+    ]
     options += ["--evidence", str(tmp_path / "none")]
     first = CliRunner().invoke(audit, [*options, "--format", "patch"])
     assert first.exit_code == 1
@@ -100,7 +121,10 @@ def test_a_new_release_gets_its_pins_and_keeps_the_rest(tmp_path: Path) -> None:
 
 def test_what_needs_a_person_is_named_above_the_diff(tmp_path: Path) -> None:
     engine = {
-        f"{BACKENDS}registry.py": ("    CUSTOM = None", f'    FRESH = "{BACKENDS.replace("/", ".")}plain.PlainBackend"\n    CUSTOM = None'),
+        f"{BACKENDS}registry.py": (
+            "    CUSTOM = None",
+            f'    FRESH = "{BACKENDS.replace("/", ".")}plain.PlainBackend"\n    CUSTOM = None',
+        ),
         GATED: ("at head_size", "for head size"),
     }
     again, file, patch = applied(tmp_path, engine)

@@ -1,5 +1,7 @@
 """The evaluator on single functions: what it follows, what it splits, and that it never guesses."""
 
+# ruff: noqa: E501 - the texts of gates
+
 from __future__ import annotations
 
 import textwrap
@@ -82,7 +84,9 @@ def test_numbers_that_the_code_names_are_tried_with_their_neighbours() -> None:
 
 
 def test_two_inputs_split_only_where_the_code_tells_them_apart() -> None:
-    reading = read("def gate(size, kv):\n    return 'no' if kv == 'fp8' and size > 128 else None", "head_size", "kv_cache_dtype")
+    reading = read(
+        "def gate(size, kv):\n    return 'no' if kv == 'fp8' and size > 128 else None", "head_size", "kv_cache_dtype"
+    )
     assert sorted(((tuple(p.given["kv_cache_dtype"]), p.result) for p in reading.paths), key=repr) == [
         (("auto", "nvfp4"), None), (("fp8",), "no"), (("fp8",), None),
     ]  # fmt: skip
@@ -113,8 +117,14 @@ NOT_UNDERSTOOD = [
     ("import os\ndef gate(kv): return os.name == 'nt'", "outside the release"),
     ("import torch\ndef gate(kv): return torch.version.hip is None", "outside the release"),
     ("import torch\ndef gate(kv):\n    if torch.version.hip: return True\n    return False", "outside the release"),
-    ("import torch\ndef gate(kv):\n    try:\n        return torch.__version__ >= '2.9'\n    except TypeError:\n        return False", "outside the release"),
-    ("import torch\ndef gate(kv):\n    try:\n        return int(torch.version.git) > 3\n    except TypeError:\n        return False", "outside the release"),
+    (
+        "import torch\ndef gate(kv):\n    try:\n        return torch.__version__ >= '2.9'\n    except TypeError:\n        return False",
+        "outside the release",
+    ),
+    (
+        "import torch\ndef gate(kv):\n    try:\n        return int(torch.version.git) > 3\n    except TypeError:\n        return False",
+        "outside the release",
+    ),
     ("def gate(kv): return eval('True')", "outside the release"),
 ]
 
@@ -139,7 +149,11 @@ SAME = [
     "def gate(kv):\n    '''Says something.'''\n    return kv == 'fp8'",
     "def gate(kv: str) -> bool:\n    logger.info('asked')\n    return kv == 'fp8'",
 ]
-OTHER = ["def gate(kv):\n    return kv == 'fp8' or kv == 'x'", "def gate(kv, more=1):\n    return kv == 'fp8'", "def gate(kv):\n    return kv != 'fp8'"]
+OTHER = [
+    "def gate(kv):\n    return kv == 'fp8' or kv == 'x'",
+    "def gate(kv, more=1):\n    return kv == 'fp8'",
+    "def gate(kv):\n    return kv != 'fp8'",
+]
 
 
 def test_a_fingerprint_changes_with_meaning_alone() -> None:
