@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from compatcheck.audit.reading.values import External, NotUnderstoodError, Place, RaisedError, Sym, Template, Unknown, unwrap
+from compatcheck.audit.reading.values import (
+    External,
+    NotUnderstoodError,
+    Place,
+    RaisedError,
+    Sym,
+    Template,
+    Unknown,
+    unwrap,
+)
 
 STEPS = 400_000
 """Expressions and statements that one run may evaluate."""
