@@ -8,7 +8,6 @@ import zlib
 from pathlib import Path, PurePosixPath
 
 from compatcheck.audit import limits
-from compatcheck.host.metadata import Metadata, canonical, parse_metadata
 from compatcheck.host.source_files import UnreadableSourceError
 
 
@@ -60,7 +59,7 @@ class WheelFiles:
     def _wanted(name: str) -> bool:
         return name.endswith((".py", ".dist-info/METADATA"))
 
-    def bytes(self, name: str) -> bytes:
+    def raw(self, name: str) -> bytes:
         """Return a member's bytes. Raises `ReleaseError` or FileNotFoundError."""
         member = self._members.get(name)
         if member is None:
@@ -85,7 +84,7 @@ class WheelFiles:
 
     def text(self, name: str) -> str:
         """Return a text. Raises `UnreadableSourceError`, `ReleaseError` or FileNotFoundError."""
-        data = self.bytes(name)
+        data = self.raw(name)
         if len(data) > limits.TEXT:
             raise UnreadableSourceError(f"is larger than {limits.TEXT >> 20} MiB")
         try:
@@ -93,29 +92,11 @@ class WheelFiles:
         except UnicodeDecodeError as error:
             raise UnreadableSourceError(f"is not UTF-8 at byte {error.start}") from None
 
-    def metadata(self) -> Metadata:
-        """Return what METADATA says. Raises `ReleaseError`."""
-        return _metadata(self, self.path.name)
-
-
-def _metadata(files: WheelFiles, shown: str) -> Metadata:
-    found = [name for name in files.names if name.endswith(".dist-info/METADATA") and name.count("/") == 1]
-    if not found:
-        raise ReleaseError(f"{shown}: no .dist-info/METADATA in it")
-    if len(found) > 1:
-        raise ReleaseError(f"{shown}: {len(found)} METADATA files: {', '.join(sorted(found))}")
-    return parse_metadata(files.bytes(found[0]))
-
-
-def expect(metadata: Metadata, shown: str, name: str, version: str | None) -> str:
-    """Return the version. Raises `ReleaseError` where metadata names another distribution or version."""
-    from compatcheck.host.metadata import is_valid_version
-    from compatcheck.matrix.versions import parse
-
-    if metadata.name is None or canonical(metadata.name) != name:
-        raise ReleaseError(f"{shown}: METADATA says that this is {metadata.name!r}, not {name!r}")
-    if metadata.version is None or not is_valid_version(metadata.version):
-        raise ReleaseError(f"{shown}: METADATA names no version that follows PEP 440: {metadata.version!r}")
-    if version is not None and parse(metadata.version).public != parse(version).public:
-        raise ReleaseError(f"{shown}: METADATA says version {metadata.version}, not {version}")
-    return metadata.version
+    def metadata(self) -> bytes:
+        """Return the bytes of METADATA. Raises `ReleaseError` where there is not exactly one."""
+        found = [name for name in self.names if name.endswith(".dist-info/METADATA") and name.count("/") == 1]
+        if not found:
+            raise ReleaseError(f"{self.path.name}: no .dist-info/METADATA in it")
+        if len(found) > 1:
+            raise ReleaseError(f"{self.path.name}: {len(found)} METADATA files: {', '.join(sorted(found))}")
+        return self.raw(found[0])

@@ -10,9 +10,10 @@ from pathlib import Path
 import msgspec
 
 from compatcheck.audit import limits
-from compatcheck.audit.archives import ReleaseError, WheelFiles, expect
+from compatcheck.audit.archives import ReleaseError, WheelFiles
 from compatcheck.audit.flashinfer_reading import read_flashinfer
 from compatcheck.audit.messages import Answer, Request, Source, Wheel
+from compatcheck.audit.metadata import described, expect
 from compatcheck.audit.reading.source import Files, Program
 from compatcheck.audit.trees import TreeFiles
 from compatcheck.audit.vllm_reading import VllmReader
@@ -41,7 +42,7 @@ def _open(source: Source, distribution: str, progress: Path | None) -> tuple[_Wa
         if path.is_dir()
         else WheelFiles(path)
     )
-    metadata = files.metadata()
+    metadata = described(files.metadata())
     version = expect(metadata, path.name, distribution, source.version)
     wheel = Wheel(name=distribution, version=version, requires=list(metadata.requires), extras=list(metadata.extras))
     return _Watched(files, path.name, progress), wheel

@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from compatcheck.audit.archives import ReleaseError, WheelFiles, expect
+from compatcheck.audit.archives import ReleaseError, WheelFiles
 from compatcheck.audit.cells import arguments, cells
 from compatcheck.audit.difference import Audit, Difference
+from compatcheck.audit.metadata import described, expect
 from compatcheck.audit.points import spelled
 from compatcheck.audit.run import proved
 from compatcheck.audit.trees import TreeFiles
@@ -95,7 +96,7 @@ def _unpacked(source: Source, distribution: str, folder: Path) -> tuple[str, str
         if path.is_dir()
         else WheelFiles(path)
     )
-    version = expect(files.metadata(), path.name, distribution, source.version)
+    version = expect(described(files.metadata()), path.name, distribution, source.version)
     compiled = [
         f"{name.rpartition('/')[0]}/{name.rpartition('/')[2].partition('.')[0]}".replace("/", ".")
         for name in files.names
@@ -108,7 +109,7 @@ def _unpacked(source: Source, distribution: str, folder: Path) -> tuple[str, str
         if name.endswith((".py", ".json", "METADATA", "entry_points.txt")) and not name.startswith("flashinfer/data/"):
             target = root / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(files.bytes(name))
+            target.write_bytes(files.raw(name))
     return str(root), version, compiled
 
 

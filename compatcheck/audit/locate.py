@@ -8,6 +8,7 @@ from pathlib import Path
 from compatcheck.audit.archives import ReleaseError, WheelFiles
 from compatcheck.audit.fetch import LATEST, download
 from compatcheck.audit.messages import Source
+from compatcheck.audit.metadata import described
 from compatcheck.host.metadata import canonical, entry_name, is_valid_version, requirements
 
 DISTRIBUTIONS = ("vllm", "flashinfer-python")
@@ -83,6 +84,6 @@ def pin(source: Source, distribution: str) -> str | None:
     Only METADATA is read here, which the reading process checks again. Raises `ReleaseError`.
     """
     files = WheelFiles(Path(source.path))
-    wanted = requirements(files.metadata().requires).get(distribution, "")
+    wanted = requirements(described(files.metadata()).requires).get(distribution, "")
     version = wanted.removeprefix("==")
     return version if wanted.startswith("==") and is_valid_version(version) else None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from compatcheck.audit import limits
 from compatcheck.audit.archives import ReleaseError
-from compatcheck.host.metadata import Metadata, MetadataError, entry_name, read_metadata
+from compatcheck.host.metadata import entry_name
 from compatcheck.host.source_files import UnreadableSourceError, read_source
 
 
@@ -72,9 +72,11 @@ class TreeFiles:
             raise ReleaseError(f"{self.shown}: {name!r} makes more than {limits.TEXTS >> 20} MiB of text")
         return text
 
-    def metadata(self) -> Metadata:
-        """Return what METADATA says. Raises `ReleaseError`."""
+    def metadata(self) -> bytes:
+        """Return the bytes of METADATA, or of PKG-INFO. Raises `ReleaseError`."""
+        name = "METADATA" if self._entry.name.endswith(".dist-info") else "PKG-INFO"
         try:
-            return read_metadata(self._entry)
-        except MetadataError as error:
-            raise ReleaseError(f"{self.shown}: {error}") from None
+            with (self._entry if self._entry.is_file() else self._entry / name).open("rb") as stream:
+                return stream.read(limits.TEXT)
+        except OSError as error:
+            raise ReleaseError(f"{self.shown}: {name} cannot be read: {error.strerror}") from None

@@ -29,7 +29,6 @@ class Metadata(NamedTuple):
     name: str | None
     version: str | None
     requires: tuple[str, ...]
-    extras: tuple[str, ...] = ()
 
 
 class MetadataError(Exception):
@@ -66,6 +65,16 @@ def read_metadata(directory: Path) -> Metadata:
 
 def parse_metadata(raw: bytes) -> Metadata:
     """Return what the bytes of a METADATA file say."""
+    fields = parse_fields(raw)
+    return Metadata(
+        name=next(iter(fields.get("name", ())), None) or None,
+        version=next(iter(fields.get("version", ())), None) or None,
+        requires=tuple(fields.get("requires-dist", ())),
+    )
+
+
+def parse_fields(raw: bytes) -> dict[str, list[str]]:
+    """Return every field of a METADATA file by its name in lower case, such as `provides-extra`."""
     fields: dict[str, list[str]] = {}
     # Not splitlines(): a folded licence may hold form feeds, and lines of blanks alone, which end nothing.
     for line in raw.decode("utf-8", "replace").replace("\r\n", "\n").split("\n"):
@@ -74,12 +83,7 @@ def parse_metadata(raw: bytes) -> Metadata:
         key, colon, value = line.partition(":")
         if colon and not line[0].isspace():
             fields.setdefault(key.strip().lower(), []).append(value.strip())
-    return Metadata(
-        name=next(iter(fields.get("name", ())), None) or None,
-        version=next(iter(fields.get("version", ())), None) or None,
-        requires=tuple(fields.get("requires-dist", ())),
-        extras=tuple(fields.get("provides-extra", ())),
-    )
+    return fields
 
 
 def is_valid_version(version: str) -> bool:

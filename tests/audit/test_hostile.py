@@ -87,7 +87,7 @@ def test_a_size_that_is_a_lie(tmp_path: Path) -> None:
     struct.pack_into("<I", data, at + 24, 7)
     path.write_bytes(data)
     with pytest.raises(ReleaseError, match=r"'vllm/liar\.py' cannot be unpacked"):
-        WheelFiles(path).bytes("vllm/liar.py")
+        WheelFiles(path).raw("vllm/liar.py")
 
 
 def test_too_many_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
