@@ -51,6 +51,7 @@ class VllmComparer:
         self._vocabulary()
         self._selector()
         self._backends()
+        self._prefill()
         self._order()
         self._linear()
         self._strange("vllm", self.read.strange)
@@ -243,6 +244,26 @@ class VllmComparer:
                 library=str(not said).lower(),
                 place=f"{gate.file}:{gate.line}",
             )
+
+    def _prefill(self) -> None:
+        read = self.read.prefill
+        if read is None:
+            return
+        codes = {check.check: check.code for check in self.engine.prefill_selector}
+        for name in {*read, *self.program.prefill_backends}:
+            said, library = name in self.program.prefill_backends, name in read
+            if said != library:
+                words = {True: "has it", False: "does not have it"}
+                kind = "new-backend" if library else "removed-backend"
+                self._add(kind=kind, subject=name, aspect="MLA prefill", matrix=words[said], library=words[library])
+                continue
+            program = self.program.prefill_program(name)
+            comparer = GateComparer(f"{name} (MLA prefill)", self.facts, self.domains)
+            for check, reading in read[name].items():
+                found = comparer.compare(check, checks_of(program, codes[check], check), reading, {"use_mla": True})
+                self.differences += found.differences
+                self.not_understood += found.not_understood
+                self.compared += found.answers
 
     # ------------------------------------------------------------------------------------------ orders
 

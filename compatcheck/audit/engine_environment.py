@@ -149,7 +149,7 @@ class EngineEnvironment:
         if module == "vllm.envs" and name.startswith("VLLM_"):
             return self._variable(core, name)
         if name.endswith(".get_device_capability") and module.startswith("vllm.platforms"):
-            return Intrinsic(name, lambda arguments, keywords: _capability(core))
+            return Intrinsic(name, lambda arguments, keywords: capability(core))
         return MISSING
 
     @staticmethod
@@ -220,7 +220,8 @@ class EngineEnvironment:
         return Intrinsic(name, lambda arguments, keywords: made(core, arguments))
 
 
-def _capability(core: Core) -> Sym:
+def capability(core: Core) -> Sym:
+    """Return the GPU's compute capability, an input."""
     core.machine.input("sm")
     return Sym("sm", lambda sm: Capability(*map(int, sm.split("."))))
 

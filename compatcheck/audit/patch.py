@@ -97,6 +97,8 @@ def _apply(texts: _Texts, difference: Difference, audit: Audit, loaded: LoadedMa
         return _pin(texts, difference.subject, difference.aspect, values)
     if difference.kind == "vocabulary":
         return _vocabulary(texts, version, values)
+    if difference.aspect == "MLA prefill":
+        return False
     if difference.kind == "new-backend":
         return _new_backend(texts, version, difference, loaded)
     if difference.kind == "removed-backend":

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from compatcheck.audit.engine_environment import EngineEnvironment, _capability
+from compatcheck.audit.engine_environment import EngineEnvironment, capability
+from compatcheck.audit.prefill_reading import read_prefill
 from compatcheck.audit.reading import classes
 from compatcheck.audit.reading.axes import domains
 from compatcheck.audit.reading.core import MISSING
@@ -97,6 +98,7 @@ class VllmReading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     clauses: list[Clause] = []
     kv_cache_dtypes: list[str] | None = None
     backends: dict[str, BackendReading] = {}
+    prefill: dict[str, dict[str, Reading]] | None = None
     priorities: Reading | None = None
     linear_order: Reading | None = None
     linear_kernels: dict[str, Reading] = {}
@@ -128,6 +130,7 @@ class VllmReader:
             clauses=said,
             kv_cache_dtypes=self.vocabulary,
             backends=backends,
+            prefill=read_prefill(self.program, self.environment, self.domains),
             priorities=self._priorities(),
             linear_order=order,
             linear_kernels=kernels,
@@ -245,7 +248,7 @@ class VllmReader:
     @staticmethod
     def _input(evaluator: Evaluator, name: str) -> Any:
         if name == "sm":
-            return _capability(evaluator)
+            return capability(evaluator)
         if name == "dtype":
             return Sym("dtype", lambda dtype: External(f"torch.{dtype}"))
         return evaluator.machine.input(name)

@@ -398,6 +398,8 @@ def _holds_open(value: Any) -> bool:
     """Return whether a container has elements that depend on inputs, however deep."""
     if isinstance(value, dict):
         return any(_open(item) or _holds_open(item) for item in value.values())
+    if isinstance(value, Instance):
+        return any(_open(item) or _holds_open(item) for item in value.fields.values())
     if type(value) in (list, tuple):
         return any(_open(item) or _holds_open(item) for item in value)
     return False
