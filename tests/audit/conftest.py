@@ -7,7 +7,7 @@ import pytest
 from compatcheck.audit import child, run
 from compatcheck.audit.messages import Answer, Request
 
-IN_PROCESS = ("test_command", "test_patch", "test_acknowledged")
+IN_PROCESS = ("test_command", "test_patch", "test_acknowledged", "test_hostile")
 
 
 @pytest.fixture(autouse=True)

@@ -220,15 +220,6 @@ def test_text_that_never_ends_is_not_understood(tmp_path: Path, body: str) -> No
     assert path.gate is not None or path.raises is not None
 
 
-def test_the_command_reads_in_a_process_of_its_own(tmp_path: Path) -> None:
-    (tmp_path / "none").mkdir()
-    shared = ["--matrix", str(matrix(tmp_path)), "--acknowledged", str(nothing_acknowledged(tmp_path))]
-    options = ["--wheel", str(wheel(tmp_path, ENGINE)), *shared, "--evidence", str(tmp_path / "none")]
-    done = CliRunner().invoke(audit, options)
-    assert (done.exit_code, done.stderr) == (0, ""), done.output
-    assert "vLLM 0.3.0: no drift in " in done.stdout
-
-
 def test_a_process_that_takes_too_long_names_the_member(tmp_path: Path) -> None:
     path = wheel(tmp_path, LIBRARY)
     request = Request(flashinfer=Source(path=str(path)), sms=[], kv_cache_dtypes=[], symbols=["flashinfer.page:append"])

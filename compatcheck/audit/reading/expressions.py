@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from compatcheck.audit.reading import classes
 from compatcheck.audit.reading.core import MISSING, Core
+from compatcheck.audit.reading.operators import (
+    ARITHMETIC,
+    COMPARISONS,
+    LARGEST,
+    PLAIN,
+    PLAIN_TYPES,
+    as_text,
+    holds_open,
+    is_open,
+    plain_members,
+)
 from compatcheck.audit.reading.values import (
     Bound,
     Capability,
@@ -29,36 +40,6 @@ from compatcheck.audit.reading.values import (
     Unknown,
     unwrap,
 )
-
-COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Is: lambda a, b: a is b if isinstance(a, (bool, type(None))) or isinstance(b, (bool, type(None))) else a == b,
-    ast.IsNot: lambda a, b: (
-        a is not b if isinstance(a, (bool, type(None))) or isinstance(b, (bool, type(None))) else a != b
-    ),
-    ast.In: lambda a, b: a in b,
-    ast.NotIn: lambda a, b: a not in b,
-}
-ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.BitOr: operator.or_,
-    ast.BitAnd: operator.and_,
-    ast.LShift: operator.lshift,
-}
-LARGEST = 4096
-"""Elements of a value that is computed; more is not understood (a text times a million is a memory bomb)."""
-PLAIN = (str, int, float, bool, list, tuple, dict, set, frozenset, Capability)
-_PLAIN_TYPES: Any = PLAIN
 
 
 class Expressions(Core):
@@ -200,7 +181,7 @@ class Expressions(Core):
         def apply(left: Any, right: Any) -> Any:
             a: Any = unwrap(left)
             b: Any = unwrap(right)
-            if not isinstance(a, _PLAIN_TYPES) or not isinstance(b, _PLAIN_TYPES):
+            if not isinstance(a, PLAIN_TYPES) or not isinstance(b, PLAIN_TYPES):
                 raise TypeError("operands that are no plain values")
             if isinstance(node.op, ast.Mult) and not (isinstance(a, (int, float)) and isinstance(b, (int, float))):
                 raise TypeError("a repetition")
@@ -235,10 +216,10 @@ class Expressions(Core):
         if isinstance(op, (ast.In, ast.NotIn)):
             if isinstance(right, ClassValue):
                 right = self.members(right)
-            if isinstance(right, (list, tuple, set, frozenset)) and (_holds_open(right) or _holds_open(left)):
+            if isinstance(right, (list, tuple, set, frozenset)) and (holds_open(right) or holds_open(left)):
                 inside = any(self.machine.truth(self._compared(ast.Eq(), left, item, node, scope)) for item in right)
                 return inside is isinstance(op, ast.In)
-        elif type(left) is type(right) and type(left) in (list, tuple) and (_holds_open(left) or _holds_open(right)):
+        elif type(left) is type(right) and type(left) in (list, tuple) and (holds_open(left) or holds_open(right)):
             same = len(left) == len(right) and all(
                 self.machine.truth(self._compared(ast.Eq(), a, b, node, scope))
                 for a, b in zip(left, right, strict=True)
@@ -246,7 +227,7 @@ class Expressions(Core):
             if isinstance(op, (ast.Eq, ast.NotEq)):
                 return same is isinstance(op, ast.Eq)
             return self.unknown(node, scope, "an order of several inputs")
-        if _holds_open(left) or _holds_open(right):
+        if holds_open(left) or holds_open(right):
             return self.unknown(node, scope, "a comparison of containers of inputs")
         self._note_outside(left, right)
         if isinstance(op, (ast.Is, ast.IsNot)) and right is None and isinstance(left, External) and left.imported:
@@ -259,7 +240,7 @@ class Expressions(Core):
             return self.unknown(node, scope, "a comparison with a value outside the release")
         function = COMPARISONS[type(op)]
         kept = same or isinstance(op, (ast.In, ast.NotIn))
-        return self.machine.lift(lambda a, b: function(unwrap(a), _members(b)), left, right, constants=kept)
+        return self.machine.lift(lambda a, b: function(unwrap(a), plain_members(b)), left, right, constants=kept)
 
     def _note_outside(self, left: Any, right: Any) -> None:
         """Remember a constant that an SM is compared with and that no known SM has."""
@@ -286,10 +267,10 @@ class Expressions(Core):
                     parts.append(self.unknown(item, scope, "a format"))
                     continue
                 value = self.evaluate(item.value, scope)
-                show = repr if item.conversion == ord("r") else _text
+                show = repr if item.conversion == ord("r") else as_text
                 parts += (
                     self._shown(value)
-                    if type(value) in (tuple, list) and any(map(_open, value))
+                    if type(value) in (tuple, list) and any(map(is_open, value))
                     else [value if isinstance(value, Template) else self.machine.lift(show, value)]
                 )
             else:
@@ -388,28 +369,3 @@ class Expressions(Core):
         if isinstance(value, (list, tuple, dict)) and isinstance(key, Sym):
             key = self.machine.concrete(key)
         return self.machine.lift(lambda v, k: v[unwrap(k)], value, key)
-
-
-def _open(value: Any) -> bool:
-    return isinstance(value, (Sym, Unknown, Template))
-
-
-def _holds_open(value: Any) -> bool:
-    """Return whether a container has elements that depend on inputs, however deep."""
-    if isinstance(value, dict):
-        return any(_open(item) or _holds_open(item) for item in value.values())
-    if isinstance(value, Instance):
-        return any(_open(item) or _holds_open(item) for item in value.fields.values())
-    if type(value) in (list, tuple):
-        return any(_open(item) or _holds_open(item) for item in value)
-    return False
-
-
-def _members(value: Any) -> Any:
-    if isinstance(value, (list, tuple)) and not isinstance(value, (Capability, EnumMember, External)):
-        return type(value)(map(unwrap, value)) if type(value) in (list, tuple) else value
-    return unwrap(value)
-
-
-def _text(value: Any) -> str:
-    return str(unwrap(value))

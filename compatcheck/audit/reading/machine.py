@@ -20,7 +20,7 @@ from compatcheck.audit.reading.values import (
     unwrap,
 )
 
-STEPS = 400_000
+STEPS = 100_000
 """Expressions and statements that one run may evaluate."""
 DEPTH = 60
 """Calls within calls."""
