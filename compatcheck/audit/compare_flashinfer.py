@@ -88,16 +88,20 @@ class FlashInferComparer:
         self.compared += 1
         if reading.present is None:
             self._unclear(id_, "symbol", reading.why)
-        elif said is not None and said != reading.present:
+            return
+        backend = backend_of(id_)
+        # Several kernels are backends of one function: such a kernel is there where the function lists its backend.
+        there = reading.present and (not reading.backends or backend == "auto" or backend in reading.backends)
+        if said is not None and said != there:
             words = {True: "has it", False: "does not have it"}
             self._add(
                 kind="symbol",
                 subject=id_,
                 aspect=program.kernel.symbol,
                 matrix=words[said],
-                library=words[reading.present] + (f" ({reading.why})" if reading.why else ""),
+                library=words[there] + (f" ({reading.why})" if reading.why else ""),
                 place=f"{reading.file}:{reading.line}" if reading.file else "",
-                values={"kernel": id_, "present": reading.present},
+                values={"kernel": id_, "present": there},
             )
 
     # ------------------------------------------------------------------------------------- capabilities
@@ -105,7 +109,7 @@ class FlashInferComparer:
     def _capabilities(self, id_: str, reading: SymbolReading) -> None:
         for gate in reading.gates:
             self._unclear(id_, "requirement", gate.why, f"{gate.file}:{gate.line}", gate.text, reading.requirement)
-        backend = id_.rpartition(".")[2].replace("_", "-")
+        backend = backend_of(id_)
         listed = reading.backends.get(backend, reading.capabilities if not reading.backends else None)
         if listed is None:
             return
@@ -181,6 +185,11 @@ class FlashInferComparer:
         self.not_understood.append(
             NotUnderstood(subject=subject, aspect=aspect, place=place, expression=text, why=why, digest=digest or why)
         )
+
+
+def backend_of(kernel: str) -> str:
+    """Return the library's name of the backend that a kernel's id ends with: `mm_fp4.cute_dsl` -> cute-dsl."""
+    return kernel.rpartition(".")[2].replace("_", "-")
 
 
 def signature(reading: SymbolReading) -> list[str]:
