@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "smoke": ("compatcheck.cli.smoke:smoke", "Run kernel cells on the local GPU and compare with the matrix."),
     "evidence": ("compatcheck.cli.evidence:evidence", "Compare or merge evidence files of smoke runs."),
     "docs": ("compatcheck.cli.docs:docs", "Generate the feature tables, or check that they are current."),
+    "audit": ("compatcheck.cli.audit:audit", "Compare the matrix with what a release's own code says."),
     "lint": ("compatcheck.cli.lint:lint", "Check a matrix file and overlays."),
     "matrix": ("compatcheck.cli.matrix:matrix", "Print the resolved matrix for other programs."),
 }

@@ -60,6 +60,21 @@ def read_metadata(directory: Path) -> Metadata:
         raise MetadataError(f"{name} is missing") from None
     except OSError as error:
         raise MetadataError(f"{name} cannot be read: {error.strerror or type(error).__name__}") from None
+    return parse_metadata(raw)
+
+
+def parse_metadata(raw: bytes) -> Metadata:
+    """Return what the bytes of a METADATA file say."""
+    fields = parse_fields(raw)
+    return Metadata(
+        name=next(iter(fields.get("name", ())), None) or None,
+        version=next(iter(fields.get("version", ())), None) or None,
+        requires=tuple(fields.get("requires-dist", ())),
+    )
+
+
+def parse_fields(raw: bytes) -> dict[str, list[str]]:
+    """Return every field of a METADATA file by its name in lower case, such as `provides-extra`."""
     fields: dict[str, list[str]] = {}
     # Not splitlines(): a folded licence may hold form feeds, and lines of blanks alone, which end nothing.
     for line in raw.decode("utf-8", "replace").replace("\r\n", "\n").split("\n"):
@@ -68,11 +83,7 @@ def read_metadata(directory: Path) -> Metadata:
         key, colon, value = line.partition(":")
         if colon and not line[0].isspace():
             fields.setdefault(key.strip().lower(), []).append(value.strip())
-    return Metadata(
-        name=next(iter(fields.get("name", ())), None) or None,
-        version=next(iter(fields.get("version", ())), None) or None,
-        requires=tuple(fields.get("requires-dist", ())),
-    )
+    return fields
 
 
 def is_valid_version(version: str) -> bool:

@@ -89,6 +89,10 @@ class LinearProgram:
 
     # ----------------------------------------------------------------------------------------- asking
 
+    def gates(self, name: str) -> list[Check]:
+        """Return a kernel's gates in the order in which they are asked."""
+        return self._gates[name]
+
     def judge(self, name: str, facts: Any) -> LinearJudgement:
         """Return what the engine says of one kernel; gates are asked in its order and the first that holds speaks."""
         missing: frozenset[str] = frozenset()
@@ -99,6 +103,13 @@ class LinearProgram:
             if refuses is None:
                 missing |= check.missing(facts)
         return LinearJudgement(name, None, None, missing)
+
+    def order(self, facts: Any) -> list[str] | None:
+        """Return the order in which kernels are tried where none is forced, or None where a fact is missing."""
+        index = self._order.value(facts)
+        if index is UNKNOWN:
+            return None
+        return [name for name in self._cases[index].order if name in self.kernels] if index is not None else []
 
     def select(self, facts: Any) -> LinearSelection:
         """Return what the engine picks for a layer: the kernel, every refusal, and what is missing to be sure."""

@@ -224,16 +224,13 @@ def test_an_unknown_engine_version_answers_all_the_same(loaded: LoadedMatrix) ->
     assert answer.answered_as.startswith("answered as vLLM 0.33.0")
 
 
-MLA = {"kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "num_qo_heads": 128}
-
-
 @pytest.mark.parametrize(
     ("backend", "sm", "fields"),
     [
         ("FLASHINFER", "9.0", {"head_size": 128, "num_qo_heads": 32, "num_kv_heads": 8}),
         ("FLASHINFER", "10.0", {"head_size": 128, "num_qo_heads": 32, "num_kv_heads": 8}),
-        ("FLASHMLA", "9.0", MLA),
-        ("CUTLASS_MLA", "10.0", MLA),
+        ("FLASHMLA", "9.0", DEEPSEEK),
+        ("CUTLASS_MLA", "10.0", DEEPSEEK),
     ],
 )
 def test_a_block_of_several_pages_runs(backend: str, sm: str, fields: dict[str, Any], loaded: LoadedMatrix) -> None:

@@ -1,0 +1,1 @@
+"""What a release's own code says, compared with the matrix."""
