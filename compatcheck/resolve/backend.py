@@ -96,6 +96,10 @@ class Check:
         self.told = refuses.fields | asked_fields(self.asks)
         """The fields that the answer and a refusal's text can depend on."""
         self.key = attrgetter(*sorted(self.told)) if self.told else (lambda facts: None)
+        own = code.removeprefix("selector-").replace("-", "_")
+        named = asked_fields(self.asks) | (self.told & (set(rule.when) if rule is not None else {own}))
+        self.text = attrgetter(*sorted(named)) if named else (lambda facts: None)
+        """Gives what a refusal names: a condition's own fields, or the one that the question is about."""
 
     def refuses(self, facts: Any) -> bool | None:
         """Return True, False or None (a fact is missing)."""

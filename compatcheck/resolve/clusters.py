@@ -22,6 +22,10 @@ class Question(Protocol):
     def key(self) -> Callable[[Any], Any]:
         """Return what gives the values of those fields."""
 
+    @property
+    def text(self) -> Callable[[Any], Any]:
+        """Return what gives the values that the text names, where the answer is True."""
+
 
 Q = TypeVar("Q", bound=Question)
 
@@ -77,7 +81,7 @@ class Cluster(Generic[Q]):
                 self._answers.clear()
             ask = self._ask
             told = tuple([(at, q, holds) for at, q in self._members if (holds := ask(q, facts)) is not False])
-            said = tuple([(at, holds, q.key(facts)) for at, q, holds in told])
+            said = tuple([(at, holds, q.text(facts) if holds else q.key(facts)) for at, q, holds in told])
             answer = self._answers.get(said)
             if answer is None:
                 answer = self._answers[said] = Answer(told)
@@ -86,13 +90,14 @@ class Cluster(Generic[Q]):
 
 
 def cluster(questions: Iterable[Q], ask: Callable[[Q, Any], bool | None]) -> list[Cluster[Q]]:
-    """Return questions in clusters; a cluster whose sizes another one has too is part of that one."""
+    """Return questions in clusters; one whose sizes a larger one has too is part of that."""
     by_sizes: dict[frozenset[str], list[tuple[int, Q]]] = {}
     for at, question in enumerate(questions):
         sizes = frozenset(_SIZES[field] for field in question.told if field in _SIZES)
         by_sizes.setdefault(sizes, []).append((at, question))
     for sizes in sorted((s for s in by_sizes if s), key=lambda s: (len(s), sorted(s))):
-        wider = next((other for other in by_sizes if sizes < other), None)
+        few = len(by_sizes[sizes])  # not more than the wider one: its key repeats less often
+        wider = next((other for other, there in by_sizes.items() if sizes < other and few <= len(there)), None)
         if wider is not None:
             by_sizes[wider] += by_sizes.pop(sizes)
     return [Cluster(sorted(members, key=itemgetter(0)), ask) for members in by_sizes.values()]

@@ -51,7 +51,7 @@ class FindingFactory:
         return judgement.findings
 
     def _from_check(self, engine: EngineProgram, backend: str, check: Check, words: str, facts: Any) -> Finding:
-        key = (check, check.key(facts))
+        key = (check, check.text(facts))
         finding = self._checks.get(key)
         if finding is None:
             required, actual = self._values(engine.program(backend), check, facts)

@@ -24,7 +24,9 @@ class RuleProgram:
         self._axis = attrgetter(rule.axis)
         self.fields = self._when.fields | ({rule.axis} if rule.versions else set())
         words = rule.words[0] if rule.words and not rule.words[0].startswith("/") else ""
-        self.told = self.fields | asked_fields(placeholders(words))
+        asked = asked_fields(placeholders(words))
+        self.text = attrgetter(*sorted(asked)) if asked else (lambda facts: None)
+        self.told = self.fields | asked
         """The fields that the answer and the finding's text can depend on."""
         self.key = attrgetter(*sorted(self.told)) if self.told else (lambda facts: None)
         names = sorted(self.fields)

@@ -18,6 +18,7 @@ class Ask:
     def __init__(self, field: str, bound: int, named: str) -> None:
         self.told = frozenset({field, named})
         self.key = attrgetter(*sorted(self.told))
+        self.text = attrgetter(named)
         self._get = attrgetter(field)
         self._bound = bound
 
@@ -59,5 +60,8 @@ def test_equal_answers_are_one_object_and_a_named_field_tells_them_apart() -> No
     small, smaller = Configuration(head_size=16), Configuration(head_size=8)
     assert only.answer(small) is only.answer(smaller)
     large = only.answer(Configuration(head_size=64, kv_cache_dtype="fp8"))
-    assert large is only.answer(Configuration(head_size=64, kv_cache_dtype="fp8", num_qo_heads=8))
+    assert large is only.answer(Configuration(head_size=80, kv_cache_dtype="fp8", num_qo_heads=8))
     assert large is not only.answer(Configuration(head_size=64, kv_cache_dtype="auto"))
+    unknown = only.answer(Configuration(kv_cache_dtype="fp8"))
+    assert [holds for _, _, holds in unknown.open] == [None]
+    assert unknown is not large
