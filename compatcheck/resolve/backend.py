@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -16,7 +17,7 @@ from compatcheck.matrix.model import (
     SelectorCheck,
 )
 from compatcheck.matrix.versions import parse
-from compatcheck.resolve.clusters import Answer, Cluster, cluster, in_order
+from compatcheck.resolve.clusters import Answer, cluster, in_order
 from compatcheck.resolve.conditions import AllOf, AnyOf, Compiler, Constant, Not, Predicate
 from compatcheck.resolve.pages import Pages
 from compatcheck.resolve.verdict import Finding
@@ -250,15 +251,15 @@ class BackendProgram:
         for check in selector:
             if in_release(check.since or "0", check.until, release):
                 self.checks += self._build(check)
-        self._clusters: list[Cluster[Check]] | None = None
+        self._ask: list[Callable[[Any], Answer[Check]]] | None = None
         self._judgements: dict[tuple[Answer[Check], ...], Judgement] = {}
 
     def judge(self, facts: Any) -> Judgement:
         """Return what the selector says: the checks that refuse, in its order and words, and the missing facts."""
-        clusters = self._clusters
-        if clusters is None:
-            clusters = self._clusters = cluster(self.checks, Check.refuses)
-        answers = tuple([cluster.answer(facts) for cluster in clusters])
+        asked = self._ask
+        if asked is None:
+            asked = self._ask = [one.answer for one in cluster(self.checks, Check.refuses)]
+        answers = tuple([ask(facts) for ask in asked])
         judgement = self._judgements.get(answers)
         if judgement is None:
             if len(self._judgements) > _CACHE_LIMIT:

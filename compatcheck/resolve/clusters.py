@@ -64,29 +64,31 @@ class Cluster(Generic[Q]):
 
     def __init__(self, members: list[tuple[int, Q]], ask: Callable[[Q, Any], bool | None]) -> None:
         names = sorted(frozenset[str]().union(*(question.told for _, question in members)))
-        self._members = members
-        self._ask = ask
-        self._key = attrgetter(*names) if names else (lambda facts: None)
-        self._cache: dict[Any, Answer[Q]] = {}
-        self._answers: dict[Any, Answer[Q]] = {}
+        key: Callable[[Any], Any] = attrgetter(*names) if names else (lambda facts: None)
+        cache: dict[Any, Answer[Q]] = {}
+        answers: dict[Any, Answer[Q]] = {}
 
-    def answer(self, facts: Any) -> Answer[Q]:
-        """Return what these questions say of a configuration; those that answer False are left out."""
-        key = self._key(facts)
-        try:
-            return self._cache[key]
-        except KeyError:
-            if len(self._cache) > _CACHE_LIMIT:
-                self._cache.clear()
-                self._answers.clear()
-            ask = self._ask
-            told = tuple([(at, q, holds) for at, q in self._members if (holds := ask(q, facts)) is not False])
-            said = tuple([(at, holds, q.text(facts) if holds else q.key(facts)) for at, q, holds in told])
-            answer = self._answers.get(said)
-            if answer is None:
-                answer = self._answers[said] = Answer(told)
-            self._cache[key] = answer
-            return answer
+        def answer(facts: Any) -> Answer[Q]:
+            at = key(facts)
+            try:
+                return cache[at]
+            except KeyError:
+                if len(cache) > _CACHE_LIMIT:
+                    cache.clear()
+                    answers.clear()
+                told = tuple([(n, q, holds) for n, q in members if (holds := ask(q, facts)) is not False])
+                said = tuple([(n, holds, q.text(facts) if holds else q.key(facts)) for n, q, holds in told])
+                found = answers.get(said)
+                if found is None:
+                    found = answers[said] = Answer(told)
+                cache[at] = found
+                return found
+
+        self.answer = answer
+        """Returns what these questions say of a configuration; those that answer False are left out.
+
+        It is asked for every line of a batch, several times: a function is called faster than a method.
+        """
 
 
 def cluster(questions: Iterable[Q], ask: Callable[[Q, Any], bool | None]) -> list[Cluster[Q]]:

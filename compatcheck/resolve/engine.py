@@ -84,7 +84,8 @@ class EngineProgram:
 
     def program(self, name: str) -> BackendProgram:
         """Return a backend's compiled checks; `name` must be one of `backends`."""
-        return self._compiled(name, self._programs, self.engine.backends, self.engine.selector)
+        known = self._programs.get(name)
+        return known or self._compiled(name, self._programs, self.engine.backends, self.engine.selector)
 
     def prefill_program(self, name: str) -> BackendProgram:
         """Return an MLA prefill backend's compiled checks."""
