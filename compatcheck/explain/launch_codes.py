@@ -241,6 +241,28 @@ _TABLE: tuple[tuple[str, str, str, str, str, str, tuple[str, ...]], ...] = (
         (),
     ),
     (
+        "launch-dcp-gqa",
+        "The decode context parallel size does not fit the model's heads",
+        "config",
+        "unsupported",
+        "Ranks that hold the same KV head share its tokens, and its query heads divide among them.",
+        "Choose the tensor parallel and the decode context parallel size accordingly.",
+        (
+            "/Decode context parallelism for GQA\\/MQA requires/",
+            "/`--decode-context-parallel-size` \\(\\d+\\) exceeds the maximum supported value/",
+            "/tensor parallel size \\d+ must be greater than total num kv heads/",
+        ),
+    ),
+    (
+        "launch-dcp-sizes",
+        "The decode context parallel size does not fit the other sizes",
+        "config",
+        "unsupported",
+        "Decode context parallelism splits the group of tensor parallelism.",
+        "Choose a size that divides the tensor parallel size; with PCP, 1, the PCP size, or TP times PCP.",
+        ("/tp_size=\\d+ must be divisible by ?dcp_size=\\d+/", "/DCP must be disabled, span the PCP axis/"),
+    ),
+    (
         "launch-heads-unknown",
         "The number of attention heads is not known",
         "config",

@@ -8,7 +8,7 @@ import msgspec
 
 from compatcheck.launch import findings
 from compatcheck.launch.checkpoint import scheme_overrides
-from compatcheck.launch.context_parallel import gqa_finding
+from compatcheck.launch.context_parallel import gqa_finding, sizes_finding
 from compatcheck.launch.environment import EnvironmentFacts
 from compatcheck.launch.flag_table import FlagTable, takes_keyword
 from compatcheck.launch.model import Launch, Layer, Placed, Report
@@ -134,11 +134,15 @@ class ModelReader:
         ranks, dcp = self.options.tensor_parallel, self.options.decode_context_parallel
         stated = self.given.num_qo_heads is not None
         heads = self.given.num_qo_heads if stated else own.get("num_qo_heads")
-        kv_heads = own.get("num_kv_heads")
-        if dcp > 1 and isinstance(heads, int) and isinstance(kv_heads, int) and not own.get("use_mla"):
-            unfit = gqa_finding(name, heads, kv_heads, ranks, dcp)
+        kv_heads = self.given.num_kv_heads or own.get("num_kv_heads")
+        if dcp > 1:
+            unfit = sizes_finding(ranks, self.options.prefill_context_parallel, dcp, self.flags.release)
+            if unfit is None and isinstance(heads, int) and isinstance(kv_heads, int) and not own.get("use_mla"):
+                unfit = gqa_finding(name, heads, kv_heads, ranks, dcp, self.flags.release)
             if unfit is not None:
                 self._place_at("use_dcp", unfit)
+            elif not own.get("use_mla") and not (isinstance(heads, int) and isinstance(kv_heads, int)):
+                self.missing.append("num_qo_heads" if not isinstance(heads, int) else "num_kv_heads")
         if ranks <= 1:
             return
         if not isinstance(heads, int):

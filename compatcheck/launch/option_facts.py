@@ -23,6 +23,7 @@ class OptionFacts:
         self.connector: str | None = None
         self.kv_events = False
         self.decode_context_parallel = 1
+        self.prefill_context_parallel = 1
         self.text_only = False
         self.sliding_window_disabled = False
         self.skip_layers: tuple[str, ...] = ()

@@ -98,7 +98,9 @@ def _context_parallel(field: str) -> Callable[[OptionFacts, Setting], str]:
         if isinstance(setting.value, int) and setting.value > 1:
             facts.set(field, True, setting)
         if field == "use_dcp" and isinstance(setting.value, int):
-            facts.decode_context_parallel = setting.value
+            facts.decode_context_parallel = max(1, setting.value)
+        if field == "use_pcp" and isinstance(setting.value, int):
+            facts.prefill_context_parallel = max(1, setting.value)
         return "context parallelism"
 
     return handle
