@@ -23,6 +23,8 @@ NO_CACHE = frozenset(
 )
 """Kinds of layers that have no paged key-value cache: no attention backend is selected for them."""
 SLIDING = frozenset({"sliding_attention", "sliding_window", "swa", "local", "local_attention", "hybrid_sliding"})
+SPARSE = "sparse_attention"
+"""Layers that see the blocks of the cache that an indexer picks (vllm/models/minimax_m3/nvidia/model.py@0.33.0)."""
 _PATTERN_LETTERS = {"*": "full_attention", "M": "mamba", "-": "mlp", "E": "moe"}
 
 
@@ -54,6 +56,9 @@ def _listed(text: Mapping[str, Any], count: int | None) -> dict[str, int | None]
     numbers = _list(text, "attn_type_list")  # MiniMax-Text-01: 0 is lightning attention
     if numbers:
         return _count(["full_attention" if item == 1 else "linear_attention" for item in numbers])
+    sparse = text.get("sparse_attention_config")  # MiniMax-M3: 1 is a block-sparse layer
+    if isinstance(sparse, Mapping) and _list(sparse, "sparse_attention_freq"):
+        return _count(["full_attention" if item == 0 else SPARSE for item in _list(sparse, "sparse_attention_freq")])
     linear = text.get("linear_attn_config")  # Kimi-Linear and Kimi-K3
     if isinstance(linear, Mapping) and _list(linear, "full_attn_layers"):
         full = len(_list(linear, "full_attn_layers"))

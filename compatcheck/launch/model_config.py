@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from compatcheck.launch.checkpoint import cache_dtype_of_checkpoint, per_head_scales, weight_quantization
-from compatcheck.launch.layer_kinds import NO_CACHE, layer_kinds
+from compatcheck.launch.layer_kinds import NO_CACHE, SPARSE, layer_kinds
 from compatcheck.launch.model import Layer
 from compatcheck.matrix.model import Matrix
 from compatcheck.matrix.versions import parse
@@ -137,6 +137,8 @@ def _layers(text: Mapping[str, Any], facts: dict[str, Any], *, sliding_window_di
         if sliding and window and 0 < window < 2**31:
             own["sliding_window"] = window
         own |= _own_heads(text, sliding)
+        if kind == SPARSE:
+            own["use_sparse"] = True
         if _sinks(text, sliding):
             own["has_sink"] = True
         layers.append(Layer(kind=kind, count=count, facts=own if kind not in NO_CACHE else {}))
