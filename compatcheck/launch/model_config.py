@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from compatcheck.launch.attention_direction import encoder_only
 from compatcheck.launch.checkpoint import cache_dtype_of_checkpoint, per_head_scales, weight_quantization
 from compatcheck.launch.layer_kinds import NO_CACHE, SPARSE, layer_kinds
 from compatcheck.launch.model import Layer
@@ -16,7 +17,6 @@ from compatcheck.models import is_mla
 
 NESTED = ("text_config", "language_config", "llm_config", "thinker_config", "decoder")
 """Where multi-modal configurations keep the language model (transformers: PretrainedConfig.get_text_config)."""
-ENCODERS = frozenset({"bert", "roberta", "xlm-roberta", "modernbert", "distilbert", "nomic_bert", "camembert", "gte"})
 _MM_PREFIX = frozenset({"bagel", "gemma3", "molmo2", "paligemma"})
 _MM_PREFIX_SINCE = {"moondream3": ("0.21.0", None), "umm": ("0.20.0", "0.29.0")}
 _GEMMA4_PREFIX_SINCE = "0.20.0"
@@ -29,13 +29,14 @@ _DTYPES = frozenset({"bfloat16", "float16"})
 
 
 class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model's configuration says: common facts, one entry per kind of layer, and notes for the user."""
+    """What a model's configuration says: common facts, one entry per kind of layer, and what is open."""
 
     facts: dict[str, Any]
     layers: tuple[Layer, ...]
     checkpoint_cache_dtype: str | None = None
     """What `--kv-cache-dtype auto` becomes because of the checkpoint."""
-    notes: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    """What the configuration leaves open and the verdict depends on, in words."""
 
 
 def text_config(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,7 +77,8 @@ def read_model(
             facts["use_per_head_quant_scales"] = True
     if _mm_prefix(config, text, release, text_only):
         facts["use_mm_prefix"] = True
-    if model_type in ENCODERS:
+    encoder = encoder_only(config, text)
+    if encoder:
         facts["attn_type"] = "encoder_only"
     if config.get("rswa_window") is not None:
         facts["use_rswa"] = True
@@ -99,7 +101,8 @@ def read_model(
         cache_dtype_of_checkpoint(quantization, release) if isinstance(quantization, Mapping) else None
     )
     layers = _layers(text, facts, sliding_window_disabled=sliding_window_disabled)
-    return ModelFacts(facts=facts, layers=layers, checkpoint_cache_dtype=dtype_of_checkpoint)
+    missing = ("whether attention is causal (attn_type)",) if encoder is None else ()
+    return ModelFacts(facts=facts, layers=layers, checkpoint_cache_dtype=dtype_of_checkpoint, missing=missing)
 
 
 def _single(text: Mapping[str, Any]) -> dict[str, Any]:
@@ -185,7 +188,7 @@ def _mm_prefix(config: Mapping[str, Any], text: Mapping[str, Any], release: str,
     if isinstance(stated, bool):
         return stated
     model_type = str(config.get("model_type"))
-    if model_type.startswith("gemma4"):
+    if model_type.startswith(("gemma4", "diffusion_gemma")):
         known = parse(release) >= parse(_GEMMA4_PREFIX_SINCE)
         return known and text.get("use_bidirectional_attention") == "vision"
     since, until = _MM_PREFIX_SINCE.get(model_type, (None, None))

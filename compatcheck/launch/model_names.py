@@ -40,6 +40,11 @@ def names_family(model: str, pattern: str) -> bool:
     )
 
 
+def words_of(value: object) -> list[str]:
+    """Return the texts of a list, which a configuration's `architectures` should be."""
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> re.Pattern[str]:
     middle = re.escape(pattern).replace(r"\*", "[0-9.]+")

@@ -76,6 +76,8 @@ class ModelReader:
         self.fields = own
         self._method(own.get("weight_quantization"))
         self._cache_dtype(facts, config, source)
+        if self.given.attn_type is None or "attn_type" not in " ".join(facts.missing):
+            self.missing += facts.missing
         if source.layers:
             return tuple(Layer(kind=kind, count=count) for kind, count in source.layers)
         if source.counted:
