@@ -9,7 +9,19 @@ from compatcheck.launch.model_names import words_of
 
 _ENCODERS = frozenset({"bert", "roberta", "xlm-roberta", "modernbert", "distilbert", "nomic_bert", "camembert", "gte"})
 _READ_IS_CAUSAL = frozenset(
-    "llama mistral qwen2 qwen3 qwen3_next gemma3 gemma3_text apertus deepseek_v2 deepseek_v3 deepseek_v32".split()
+    {
+        "apertus",
+        "deepseek_v2",
+        "deepseek_v3",
+        "deepseek_v32",
+        "gemma3",
+        "gemma3_text",
+        "llama",
+        "mistral",
+        "qwen2",
+        "qwen3",
+        "qwen3_next",
+    }
 )
 """Model types whose file asks the configuration for `is_causal`.
 

@@ -26,10 +26,9 @@ def sizes_finding(ranks: int, pcp: int, dcp: int, release: str) -> Finding | Non
             f"Got TP={ranks}, PCP={pcp}, DCP={dcp}; valid DCP sizes are {fitting}."
         )
     elif ranks % dcp:
-        required, words = (
-            f"a DCP size that divides {ranks}",
-            f"tp_size={ranks} must be divisible by{' ' if parse(release) >= parse(PCP_AXES_SINCE) else ''}dcp_size={dcp}.",
-        )
+        gap = " " if parse(release) >= parse(PCP_AXES_SINCE) else ""
+        required = f"a DCP size that divides {ranks}"
+        words = f"tp_size={ranks} must be divisible by{gap}dcp_size={dcp}."
     else:
         return None
     return findings.make(

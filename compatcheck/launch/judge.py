@@ -17,7 +17,7 @@ from compatcheck.launch.windows import judge_windows, without_rule
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.merge import SEVERITY, with_findings
 from compatcheck.resolve.normalise import ConfigurationError, dtype_on, normalise
-from compatcheck.resolve.verdict import Finding, Verdict
+from compatcheck.resolve.verdict import Assumption, Finding, Verdict
 
 if TYPE_CHECKING:
     from compatcheck.matrix.load import LoadedMatrix
@@ -123,7 +123,7 @@ def judge_launch(
 
 def _settled(assumed: Assumption, facts: Configuration) -> bool:
     """Return whether the release itself set another cache dtype than `auto` for the model."""
-    return assumed.field == "kv_cache_dtype" and assumed.value == "auto" != facts.kv_cache_dtype
+    return assumed.field == "kv_cache_dtype" and assumed.value == "auto" and facts.kv_cache_dtype != "auto"
 
 
 def _used(layer: LayerVerdict) -> str | None:

@@ -8,7 +8,12 @@ from typing import Any
 import msgspec
 
 from compatcheck.launch.attention_direction import encoder_only
-from compatcheck.launch.checkpoint import cache_dtype_of_checkpoint, per_head_scales, weight_quantization
+from compatcheck.launch.checkpoint import (
+    cache_dtype_of_checkpoint,
+    per_head_scales,
+    quantization_of,
+    weight_quantization,
+)
 from compatcheck.launch.layer_kinds import NO_CACHE, SPARSE, layer_kinds
 from compatcheck.launch.model import Layer
 from compatcheck.matrix.model import Matrix
@@ -68,7 +73,7 @@ def read_model(
     dtype = config.get("dtype") or config.get("torch_dtype") or text.get("dtype") or text.get("torch_dtype")
     if isinstance(dtype, str) and dtype.removeprefix("torch.") in _DTYPES:
         facts["dtype"] = dtype.removeprefix("torch.")
-    quantization = config.get("quantization_config") or text.get("quantization_config")
+    quantization = quantization_of(config, text)
     if isinstance(quantization, Mapping):
         method = weight_quantization(quantization)
         if method:

@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 
 from compatcheck.launch import findings
-from compatcheck.launch.checkpoint import scheme_overrides
+from compatcheck.launch.checkpoint import quantization_of, refused_scheme, scheme_overrides
 from compatcheck.launch.context_parallel import gqa_finding, sizes_finding
 from compatcheck.launch.environment import EnvironmentFacts
 from compatcheck.launch.flag_table import FlagTable, takes_keyword
 from compatcheck.launch.model import Launch, Layer, Placed, Report
-from compatcheck.launch.model_config import ModelFacts, read_model
+from compatcheck.launch.model_config import ModelFacts, read_model, text_config
 from compatcheck.launch.model_source import ModelError, ModelSource, find_model, odd_size
 from compatcheck.launch.option_facts import OptionFacts
 from compatcheck.matrix.model import Matrix
@@ -202,8 +202,11 @@ class ModelReader:
         """Say what `auto` becomes because of the checkpoint, and where a checkpoint wins over the option."""
         asked = self.options.fields.get("kv_cache_dtype", "auto")
         becomes = facts.checkpoint_cache_dtype
-        quantization = config.get("quantization_config")
-        overridden = isinstance(quantization, dict) and scheme_overrides(quantization, self.flags.release)
+        quantization = quantization_of(config, text_config(config))
+        overridden = quantization is not None and scheme_overrides(quantization, self.flags.release)
+        unread = refused_scheme(quantization, self.flags.release) if quantization is not None else None
+        if unread is not None:
+            self.findings.append(Placed(unread, self.launch.line, self.launch.column))
         if becomes is not None and self.given.kv_cache_dtype is None and (asked == "auto" or overridden):
             if asked not in ("auto", becomes):
                 finding = findings.make(

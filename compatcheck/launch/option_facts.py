@@ -31,6 +31,7 @@ class OptionFacts:
         self.linear: dict[str, Any] = {}
         """Configuration fields of linear layers."""
         self.hf_overrides: dict[str, Any] = {}
+        self.speculative: dict[str, Any] = {}
         self.hf_config_path: str | None = None
         self.open: set[str] = set()
         """Options that decide, with a value that only the shell knows."""

@@ -213,8 +213,11 @@ def _model(facts: OptionFacts, setting: Setting) -> str:
 
 
 def _speculative(facts: OptionFacts, setting: Setting) -> str:
-    if isinstance(setting.value, dict) and setting.value.get("enable_adaptive_verification"):
-        facts.set("use_adaptive_verification", True, setting)
+    if isinstance(setting.value, dict):
+        facts.speculative = setting.value
+        facts.places["speculative"] = (setting.line, setting.column)
+        if setting.value.get("enable_adaptive_verification"):
+            facts.set("use_adaptive_verification", True, setting)
     return "speculative decoding; its draft model's own attention is not looked at"
 
 
