@@ -308,6 +308,15 @@ _TABLE: tuple[tuple[str, str, str, str, str, str, tuple[str, ...]], ...] = (
         (),
     ),
     (
+        "launch-sparse-needs-mla",
+        "The model's sparse attention needs MLA",
+        "init",
+        "unsupported",
+        "VLLM_MLA_DISABLE makes layers of plain attention, which take no indexer.",
+        "Remove VLLM_MLA_DISABLE.",
+        (),
+    ),
+    (
         "launch-model-unreadable",
         "The model's configuration cannot be read",
         "config",

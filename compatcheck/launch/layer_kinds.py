@@ -22,6 +22,10 @@ NO_CACHE = frozenset(
     }
 )
 """Kinds of layers that have no paged key-value cache: no attention backend is selected for them."""
+ATTENTION_FREE = frozenset({"falcon_mamba", "mamba", "mamba2"})
+"""Model types without any attention (vllm/transformers_utils/model_arch_config_convertor.py@0.33.0)."""
+_WINDOW_OFF = frozenset({"qwen2", "qwen2_moe", "qwen3", "qwen3_moe"})
+"""Model types whose windows are used only where `use_sliding_window` says so, from `max_window_layers` on."""
 SLIDING = frozenset({"sliding_attention", "sliding_window", "swa", "local", "local_attention", "hybrid_sliding"})
 SPARSE = "sparse_attention"
 """Layers that see the blocks of the cache that an indexer picks (vllm/models/minimax_m3/nvidia/model.py@0.33.0)."""
@@ -35,7 +39,9 @@ def layer_kinds(text: Mapping[str, Any]) -> dict[str, int | None]:
     configuration calls them. Sources: `layer_types` of transformers, and the older fields of single families that
     vLLM's model files read (vllm/config/model.py:ModelConfig.get_num_layers_by_block_type@0.33.0).
     """
-    count = _int(text.get("num_hidden_layers"))
+    count = _int(text.get("num_hidden_layers")) or _int(text.get("n_layer"))
+    if text.get("model_type") in ATTENTION_FREE:
+        return {"mamba": count}
     kinds = _listed(text, count)
     if kinds is None:
         kinds = _from_rules(text, count)
@@ -79,6 +85,10 @@ def _from_rules(text: Mapping[str, Any], count: int | None) -> dict[str, int | N
     window = _window(text)
     if window is None:
         return {"full_attention": count}
+    last_full = _int(text.get("max_window_layers"))
+    if text.get("model_type") in _WINDOW_OFF and last_full and count:
+        full = min(last_full, count)
+        return _count(["full_attention"] * full + ["sliding_attention"] * (count - full))
     pattern = text.get("sliding_window_pattern", text.get("_sliding_window_pattern"))
     if text.get("model_type") in ("gemma2", "gpt_oss"):  # every second layer, starting with a sliding one
         pattern = 2
@@ -94,7 +104,7 @@ def _from_rules(text: Mapping[str, Any], count: int | None) -> dict[str, int | N
 
 
 def _window(text: Mapping[str, Any]) -> int | None:
-    if text.get("use_sliding_window") is False:
+    if text.get("use_sliding_window", text.get("model_type") not in _WINDOW_OFF) is False:
         return None
     return _int(text.get("sliding_window")) or None
 

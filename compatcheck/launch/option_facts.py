@@ -25,6 +25,7 @@ class OptionFacts:
         self.decode_context_parallel = 1
         self.prefill_context_parallel = 1
         self.text_only = False
+        self.mm_limits: dict[str, Any] = {}
         self.sliding_window_disabled = False
         self.skip_layers: tuple[str, ...] = ()
         self.backend_per_kind: dict[str, str] = {}

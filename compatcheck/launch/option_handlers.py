@@ -163,9 +163,8 @@ def _language_model_only(facts: OptionFacts, setting: Setting) -> str:
 
 
 def _limit_mm(facts: OptionFacts, setting: Setting) -> str:
-    if isinstance(setting.value, dict) and setting.value:
-        counts = [v.get("count") if isinstance(v, dict) else v for v in setting.value.values()]
-        facts.text_only = facts.text_only or (len(counts) > 1 and all(count == 0 for count in counts))
+    if isinstance(setting.value, dict):
+        facts.mm_limits = setting.value
     return "multi-modal inputs"
 
 
