@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from compatcheck.launch import findings
+from compatcheck.launch.architectures import not_implemented
 from compatcheck.launch.checkpoint import quantization_of, refused_scheme, scheme_overrides
 from compatcheck.launch.context_parallel import gqa_finding, sizes_finding
 from compatcheck.launch.environment import EnvironmentFacts
@@ -81,6 +82,8 @@ class ModelReader:
         self._method(own.get("weight_quantization"))
         self._cache_dtype(facts, config, source)
         self.missing += [text for text in facts.missing if not self._stated(text)]
+        absent = not_implemented(config, self.flags.release)
+        self.missing += [absent] if absent else []
         if self.environment.mla_disabled and text_config(config).get("index_topk") is not None:
             self._sparse_without_mla(name, text_config(config))
         if source.layers:

@@ -103,3 +103,11 @@ def test_sparse_models_need_mla(cli: Cli, release: str) -> None:
     command = "VLLM_MLA_DISABLE=1 vllm serve deepseek-ai/DeepSeek-V3.2-Exp -tp 8"
     document = ask(cli, *at("9.0", release), "--", command)[1]
     assert "launch-sparse-needs-mla" in codes(document, "unsupported")
+
+
+def test_a_model_that_the_release_does_not_have(cli: Cli) -> None:
+    command = ("vllm", "serve", "google/gemma-4-E2B-it")
+    returncode, document = ask(cli, *at("9.0", "0.18.1"), "--", *command)
+    assert (returncode, document["verdict"]) == (3, "unknown")
+    assert "whether vLLM 0.18.1 runs Gemma4ForConditionalGeneration (vLLM 0.19.0 brought it)" in document["missing"]
+    assert ask(cli, *at("9.0", "0.19.0"), "--", *command)[1]["missing"] == []
