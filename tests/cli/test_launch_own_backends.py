@@ -40,7 +40,9 @@ def test_deepseek_v4(cli: Cli, release: str, sm: str, dtype: str, verdict: str, 
 def test_select_names_the_backend_that_the_model_makes(cli: Cli) -> None:
     done = cli("select", *at("12.1", "0.33.0"), "--", *V4, "fp8", **HERE)
     assert done.returncode == 0
-    assert "FLASHINFER_MLA_SPARSE_DSV4" in done.stdout
+    assert "FLASHINFER_MLA_SPARSE_DSV4 is what vLLM 0.33.0 sets for deepseek_v4" in done.stdout
+    other = cli("select", *at("9.0", "0.33.0"), "--backend", "FLASHINFER", "--head-size", "128", **HERE)
+    assert "FLASHINFER is forced" in other.stdout
 
 
 @pytest.mark.parametrize(
@@ -55,6 +57,29 @@ def test_select_names_the_backend_that_the_model_makes(cli: Cli) -> None:
 )
 def test_mimo(cli: Cli, release: str, sm: str, words: tuple[str, ...], backend: str) -> None:
     text = cli("check", *at(sm, release), "--", *MIMO, *words, **HERE).stdout
+    assert f"  {backend}," in text.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("release", "sm", "backend"),
+    [
+        ("0.33.0", "9.0", "FLASHMLA_SPARSE_DSV41"),
+        ("0.33.0", "10.0", "FLASHMLA_MEGA_ATTN_DSV41"),
+        ("0.30.0", "10.0", "FLASHMLA_SPARSE_DSV41"),
+        ("0.33.0", "12.0", "FLASHINFER_MLA_SPARSE_DSV41"),
+    ],
+)
+def test_deepseek_v41(cli: Cli, tmp_path: Path, release: str, sm: str, backend: str) -> None:
+    config = {
+        "model_type": "deepseek_v41",
+        "num_attention_heads": 64,
+        "head_dim": 512,
+        "qk_rope_head_dim": 64,
+        "index_topk": 512,
+        "compress_ratios": [4, 128],
+    }
+    (tmp_path / "config.json").write_text(json.dumps(config), "utf-8")
+    text = cli("check", *at(sm, release), "--", "vllm", "serve", str(tmp_path), "--kv-cache-dtype", "fp8").stdout
     assert f"  {backend}," in text.splitlines()[0]
 
 
