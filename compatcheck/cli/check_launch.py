@@ -68,7 +68,7 @@ def run_check(
 def _words(loaded: LoadedMatrix, answer: LaunchVerdict) -> str:
     """Return what the engine says: its parser first, which stops before anything is selected."""
     from compatcheck.launch.refusals import parser_words
-    from compatcheck.report.engine_words import render
+    from compatcheck.report.engine_words import config_refusal, render
 
     refused = [placed.finding for placed in answer.launch.findings if placed.finding.effect == "unsupported"]
     said = parser_words(refused)
@@ -77,8 +77,10 @@ def _words(loaded: LoadedMatrix, answer: LaunchVerdict) -> str:
         return ""
     if said:
         return said
-    lines = list(dict.fromkeys(render(loaded.matrix, one.verdict, one.facts) for one in answer.linear))
     attention, facts = answer.attention.verdict, answer.attention.facts
+    if attention is not None and facts is not None and config_refusal(attention) is not None:
+        return render(loaded.matrix, attention, facts)  # nothing is made where the configuration is refused
+    lines = list(dict.fromkeys(render(loaded.matrix, one.verdict, one.facts) for one in answer.linear))
     if all(one.verdict.selected for one in answer.linear) and attention is not None and facts is not None:
         lines.append(render(loaded.matrix, attention, facts))  # a layer's projections are made before its attention
     return "\n".join(lines)

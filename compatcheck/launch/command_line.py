@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from compatcheck.launch import docker
+from compatcheck.launch import clusters, docker
 from compatcheck.launch.flag_table import known_options
 from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.programs import CONTAINERS, REMOTE, SHELLS, TELLING, WRAPPERS
@@ -20,7 +20,7 @@ _PYTHON = re.compile(r"^(?:.*/)?python(?:3(?:\.\d+)?)?$")
 _MODULES = re.compile(r"^vllm\.entrypoints\.(?:openai\.(?:api_server|run_batch)|api_server|cli\.main)$")
 _PROMPTS = frozenset({"$", "%", ">", "#"})
 _PROMPT = re.compile(r"^[\w.-]+@[\w.-]+:\S*[$#]$")
-_PINNED = re.compile(r"^vllm(?:\[[\w,-]*\])?(?:==|@)v?(\d[\w.]*)$")
+_PINNED = re.compile(r"^(?:--(?:from|with)=)?vllm(?:\[[\w,-]*\])?(?:==|@)v?(\d[\w.]*)$")
 _INSTALLERS = frozenset({"pip", "pip3", "uv", "uvx", "python", "python3", "poetry", "pixi", "conda", "micromamba"})
 
 
@@ -46,13 +46,16 @@ def find_launches(words: list[Word], environment: dict[str, Word] | None = None,
         return find_launches(inner, env, depth + 1) if depth < MAX_SHELLS else []
     if first in WRAPPERS:
         start = next((i for i, word in enumerate(words[1:], 1) if _is_head(words, i)), None)
+        image = clusters.image_of(words[1:start]) if first in clusters.IMAGE_PROGRAMS else None
         if start is None:
-            return []
+            return _without_head(words, image, env, depth)
         for word in words[1:start]:
             pair = assignment(word)
             if pair is not None and first in ("env", "sudo"):
                 env[pair[0]] = pair[1]
         words = words[start:]
+        if image is not None:
+            return [with_image(launch, image) for launch in find_launches(words, env, depth)]
         first = _name(words[0])
     if first in SHELLS:
         return _inside_shell(words, env, depth)
@@ -141,16 +144,34 @@ def _program(words: list[Word]) -> tuple[str | None, list[Word]]:
             return f"vllm {second}", words[2:]
         if second == "bench" and len(words) > 2 and words[2].text in BENCHMARKS:
             return f"vllm bench {words[2].text}", words[3:]
-    if _PYTHON.match(words[0].text):
-        texts = [word.text for word in words]
-        if "-m" in texts[:6]:
-            at = texts.index("-m")
-            if at + 1 < len(words) and _MODULES.match(texts[at + 1]):
-                rest = words[at + 2 :]
-                if texts[at + 1].endswith("cli.main") and rest and rest[0].text == "serve":
-                    return "vllm serve", rest[1:]
-                return f"python -m {texts[at + 1]}", rest
+    return _module(words) if _PYTHON.match(words[0].text) else (None, [])
+
+
+def _module(words: list[Word]) -> tuple[str | None, list[Word]]:
+    """Return the server module behind `-m`, and the words that follow it."""
+    texts = [word.text for word in words]
+    at = texts.index("-m") if "-m" in texts[:12] else len(texts)
+    if at + 1 < len(words) and _MODULES.match(texts[at + 1]):
+        rest = words[at + 2 :]
+        if texts[at + 1].endswith("cli.main") and rest and rest[0].text == "serve":
+            return "vllm serve", rest[1:]
+        return f"python -m {texts[at + 1]}", rest
     return None, []
+
+
+def _without_head(words: list[Word], image: Word | None, env: dict[str, Word], depth: int) -> list[Launch]:
+    """Return the launch of a wrapper that names no program: torchrun's module, or an image that has its own."""
+    program, rest = _module(words) if _name(words[0]) == "torchrun" else (None, [])
+    if program is not None:
+        return [Launch(program=program, words=tuple(rest), environment=env, line=words[0].line, column=words[0].column)]
+    if image is None:
+        return []
+    command = clusters.after_dashes(words)
+    if command is None:
+        return []
+    if not command:
+        command = words[next(i for i, word in enumerate(words) if word.text.endswith(image.text)) + 1 :]
+    return in_container(command, env, image, None, depth, place=words[0])
 
 
 def _inside_shell(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch]:

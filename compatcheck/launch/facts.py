@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from compatcheck.launch.arguments import Parsed
+from compatcheck.launch.draft import draft_layer, has_layers, not_looked_at
 from compatcheck.launch.engine_release import release_of
 from compatcheck.launch.env_file import read_env_file
 from compatcheck.launch.environment import EnvironmentFacts, read_environment
@@ -17,6 +18,7 @@ from compatcheck.launch.model import Launch, LaunchFacts, Layer, Placed, Report,
 from compatcheck.launch.model_reading import ModelReader
 from compatcheck.launch.option_facts import OptionFacts
 from compatcheck.launch.option_reading import read_options
+from compatcheck.launch.packed_cache import hybrid_finding, is_packed, open_layers, with_boundary
 from compatcheck.launch.parsing import OptionReader
 from compatcheck.launch.windows import hybrid_manager
 from compatcheck.matrix.model import Matrix
@@ -81,6 +83,8 @@ class _Reader:
                 self.fields[field] = value
                 self.places.pop(field, None)
         linear, wrong = self._linear(name, model, options, environment)
+        layers = self._packed([self._own_facts(layer, options) for layer in layers], name, model)
+        layers = self._drafted(layers, options)
         reports = (*environment.reports, *options.reports, *reader.reports, *model.reports, *self.reports)
         return LaunchFacts(
             configuration=Configuration(**self.fields),
@@ -88,9 +92,12 @@ class _Reader:
             line=self.launch.line,
             column=self.launch.column,
             model=name,
-            layers=tuple(self._own_facts(layer, options) for layer in layers),
+            layers=tuple(layers),
             assumed=tuple(a for a in (*self.assumed, *model.assumed) if getattr(self.given, a.field, None) is None),
-            findings=(*reader.findings, *environment.findings, *options.findings, *model.findings, *wrong),
+            findings=(
+                *(*reader.findings, *environment.findings, *options.findings, *model.findings),
+                *(*wrong, *self.findings),
+            ),
             reports=reports,
             missing=self._missing([*(report.missing for report in reports), *model.missing, *linear.missing]),
             linear=linear,
@@ -149,6 +156,29 @@ class _Reader:
         here = Word("", self.launch.line, self.launch.column)
         placed = [Placed(finding, *_at(environment.linear.get("VLLM_DISABLED_KERNELS", here))) for finding in wrong]
         return plan, placed + [Placed(finding, here.line, here.column) for finding in plan.findings]
+
+    def _packed(self, layers: list[Layer], name: str | None, model: ModelReader) -> tuple[Layer, ...]:
+        """Split off the layers that a TurboQuant cache leaves out, and find what it cannot be used with."""
+        dtype = self.fields.get("kv_cache_dtype")
+        if not is_packed(dtype):
+            return tuple(layers)
+        refused = hybrid_finding(name, str(dtype), layers, self.flags.release)
+        if refused is not None:
+            self.findings.append(Placed(refused, *self.places.get("kv_cache_dtype", (self.launch.line, 1))))
+        missing = open_layers(self.fields.get("backend"), known=model.config is not None)
+        model.missing += [missing] if missing else []
+        return with_boundary(layers, known=model.config is not None)
+
+    def _drafted(self, layers: tuple[Layer, ...], options: OptionFacts) -> tuple[Layer, ...]:
+        """Add the layers of a draft model of which the answer is known; say of another that it is not looked at."""
+        if not has_layers(options.speculative):
+            return layers
+        draft = draft_layer(options.speculative, self.fields.get("kv_cache_dtype"), layers, self.launch.directory)
+        if draft is not None:
+            return (*layers, draft)
+        place = self.places.get("speculative", (self.launch.line, self.launch.column))
+        self.findings.append(Placed(not_looked_at(options.speculative), *place))
+        return layers
 
     def _missing(self, names: list[str | None]) -> tuple[str, ...]:
         """Return what is open and could change the verdict: not what the user states, nor what this model lacks."""

@@ -59,7 +59,7 @@ class FlagTable:
         return [name for name in self.spellings if not name.startswith("--") and name.startswith(text)]
 
 
-@lru_cache(maxsize=3)
+@lru_cache(maxsize=4)
 def _data(name: str) -> dict[str, Any]:
     text = (files("compatcheck.launch") / "data" / name).read_bytes()
     data: dict[str, Any] = msgspec.json.decode(text)
@@ -119,6 +119,16 @@ def reads_variable(name: str, release: str) -> bool:
 def variable_names(release: str) -> list[str]:
     """Return every environment variable that a release reads."""
     return [name for name in _data("environment.json")["variables"] if reads_variable(name, release)]
+
+
+def architecture_history(name: str) -> list[tuple[str | None, str | None]]:
+    """Return when a model architecture was in the registry; empty if no covered release has it."""
+    return [(since, until) for since, until in _data("architectures.json")["architectures"].get(name, ())]
+
+
+def has_architecture(name: str, release: str) -> bool:
+    """Return whether a release's registry has a model architecture."""
+    return any(_covers(since, until, release) for since, until in architecture_history(name))
 
 
 def keyword_history(owner: str, name: str) -> list[tuple[str | None, str | None]]:

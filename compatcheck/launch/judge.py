@@ -17,7 +17,7 @@ from compatcheck.launch.windows import judge_windows, without_rule
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.merge import SEVERITY, with_findings
 from compatcheck.resolve.normalise import ConfigurationError, dtype_on, normalise
-from compatcheck.resolve.verdict import Finding, Verdict
+from compatcheck.resolve.verdict import Assumption, Finding, Verdict
 
 if TYPE_CHECKING:
     from compatcheck.matrix.load import LoadedMatrix
@@ -110,7 +110,7 @@ def judge_launch(
     if linear and SEVERITY[linear[0].verdict.verdict] < SEVERITY[worst.verdict]:
         worst, of_worst = linear[0].verdict, linear[0].facts
     own_findings = [placed.finding for placed in launch.findings]
-    known = [a for a in facts.assumed if a.value is not None]
+    known = [a for a in facts.assumed if a.value is not None and not _settled(a, of_worst)]
     return LaunchVerdict(
         lead=with_findings(worst, own_findings, known, (*launch.missing, *open_)),
         facts=of_worst,
@@ -119,6 +119,11 @@ def judge_launch(
         attention=lead,
         linear=tuple(linear),
     )
+
+
+def _settled(assumed: Assumption, facts: Configuration) -> bool:
+    """Return whether the release itself set another cache dtype than `auto` for the model."""
+    return assumed.field == "kv_cache_dtype" and assumed.value == "auto" and facts.kv_cache_dtype != "auto"
 
 
 def _used(layer: LayerVerdict) -> str | None:

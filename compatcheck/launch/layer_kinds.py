@@ -22,7 +22,13 @@ NO_CACHE = frozenset(
     }
 )
 """Kinds of layers that have no paged key-value cache: no attention backend is selected for them."""
+ATTENTION_FREE = frozenset({"falcon_mamba", "mamba", "mamba2"})
+"""Model types without any attention (vllm/transformers_utils/model_arch_config_convertor.py@0.33.0)."""
+_WINDOW_OFF = frozenset({"qwen2", "qwen2_moe", "qwen3", "qwen3_moe"})
+"""Model types whose windows are used only where `use_sliding_window` says so, from `max_window_layers` on."""
 SLIDING = frozenset({"sliding_attention", "sliding_window", "swa", "local", "local_attention", "hybrid_sliding"})
+SPARSE = "sparse_attention"
+"""Layers that see the blocks of the cache that an indexer picks (vllm/models/minimax_m3/nvidia/model.py@0.33.0)."""
 _PATTERN_LETTERS = {"*": "full_attention", "M": "mamba", "-": "mlp", "E": "moe"}
 
 
@@ -33,7 +39,9 @@ def layer_kinds(text: Mapping[str, Any]) -> dict[str, int | None]:
     configuration calls them. Sources: `layer_types` of transformers, and the older fields of single families that
     vLLM's model files read (vllm/config/model.py:ModelConfig.get_num_layers_by_block_type@0.33.0).
     """
-    count = _int(text.get("num_hidden_layers"))
+    count = _int(text.get("num_hidden_layers")) or _int(text.get("n_layer"))
+    if text.get("model_type") in ATTENTION_FREE:
+        return {"mamba": count}
     kinds = _listed(text, count)
     if kinds is None:
         kinds = _from_rules(text, count)
@@ -54,6 +62,9 @@ def _listed(text: Mapping[str, Any], count: int | None) -> dict[str, int | None]
     numbers = _list(text, "attn_type_list")  # MiniMax-Text-01: 0 is lightning attention
     if numbers:
         return _count(["full_attention" if item == 1 else "linear_attention" for item in numbers])
+    sparse = text.get("sparse_attention_config")  # MiniMax-M3: 1 is a block-sparse layer
+    if isinstance(sparse, Mapping) and _list(sparse, "sparse_attention_freq"):
+        return _count(["full_attention" if item == 0 else SPARSE for item in _list(sparse, "sparse_attention_freq")])
     linear = text.get("linear_attn_config")  # Kimi-Linear and Kimi-K3
     if isinstance(linear, Mapping) and _list(linear, "full_attn_layers"):
         full = len(_list(linear, "full_attn_layers"))
@@ -74,6 +85,10 @@ def _from_rules(text: Mapping[str, Any], count: int | None) -> dict[str, int | N
     window = _window(text)
     if window is None:
         return {"full_attention": count}
+    last_full = _int(text.get("max_window_layers"))
+    if text.get("model_type") in _WINDOW_OFF and last_full and count:
+        full = min(last_full, count)
+        return _count(["full_attention"] * full + ["sliding_attention"] * (count - full))
     pattern = text.get("sliding_window_pattern", text.get("_sliding_window_pattern"))
     if text.get("model_type") in ("gemma2", "gpt_oss"):  # every second layer, starting with a sliding one
         pattern = 2
@@ -89,7 +104,7 @@ def _from_rules(text: Mapping[str, Any], count: int | None) -> dict[str, int | N
 
 
 def _window(text: Mapping[str, Any]) -> int | None:
-    if text.get("use_sliding_window") is False:
+    if text.get("use_sliding_window", text.get("model_type") not in _WINDOW_OFF) is False:
         return None
     return _int(text.get("sliding_window")) or None
 

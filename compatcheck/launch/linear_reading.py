@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from compatcheck.launch import findings
+from compatcheck.launch.checkpoint import quantization_of
 from compatcheck.launch.flag_table import FlagTable
 from compatcheck.launch.linear_plan import LinearLayers, LinearPlan
 from compatcheck.launch.linear_scheme import MAX_LAYERS, Schemes, schemes_of
@@ -46,7 +47,7 @@ def read_linear(
     """
     stated = {name: getattr(given, name) for name in LINEAR_FIELDS if getattr(given, name) is not None}
     fields = {**chosen, **stated}
-    quantization = (config or {}).get("quantization_config") or text_config(config or {}).get("quantization_config")
+    quantization = quantization_of(config or {}, text_config(config or {}))
     schemes = schemes_of(quantization, flags.release) if isinstance(quantization, dict) else None
     if given.linear is not None:
         schemes = Schemes(whole=given.linear)

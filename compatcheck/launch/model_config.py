@@ -7,8 +7,16 @@ from typing import Any
 
 import msgspec
 
-from compatcheck.launch.checkpoint import cache_dtype_of_checkpoint, per_head_scales, weight_quantization
-from compatcheck.launch.layer_kinds import NO_CACHE, layer_kinds
+from compatcheck.launch import modalities
+from compatcheck.launch.attention_direction import encoder_only
+from compatcheck.launch.checkpoint import (
+    cache_dtype_of_checkpoint,
+    per_head_scales,
+    quantization_of,
+    weight_quantization,
+)
+from compatcheck.launch.heads import head_size, kv_heads, query_heads, with_defaults
+from compatcheck.launch.layer_kinds import NO_CACHE, SPARSE, layer_kinds
 from compatcheck.launch.model import Layer
 from compatcheck.matrix.model import Matrix
 from compatcheck.matrix.versions import parse
@@ -16,10 +24,10 @@ from compatcheck.models import is_mla
 
 NESTED = ("text_config", "language_config", "llm_config", "thinker_config", "decoder")
 """Where multi-modal configurations keep the language model (transformers: PretrainedConfig.get_text_config)."""
-ENCODERS = frozenset({"bert", "roberta", "xlm-roberta", "modernbert", "distilbert", "nomic_bert", "camembert", "gte"})
 _MM_PREFIX = frozenset({"bagel", "gemma3", "molmo2", "paligemma"})
 _MM_PREFIX_SINCE = {"moondream3": ("0.21.0", None), "umm": ("0.20.0", "0.29.0")}
 _GEMMA4_PREFIX_SINCE = "0.20.0"
+_DIFFUSION_PREFIX_SINCE = "0.31.0"
 _TEXT_ONLY_CLEARS_PREFIX = "0.27.0"
 """First release in which a deployment without multi-modal inputs is not treated as a prefix language model.
 
@@ -29,13 +37,14 @@ _DTYPES = frozenset({"bfloat16", "float16"})
 
 
 class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model's configuration says: common facts, one entry per kind of layer, and notes for the user."""
+    """What a model's configuration says: common facts, one entry per kind of layer, and what is open."""
 
     facts: dict[str, Any]
     layers: tuple[Layer, ...]
     checkpoint_cache_dtype: str | None = None
     """What `--kv-cache-dtype auto` becomes because of the checkpoint."""
-    notes: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    """What the configuration leaves open and the verdict depends on, in words."""
 
 
 def text_config(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,10 +65,12 @@ def read_model(
     *,
     mla_disabled: bool = False,
     text_only: bool = False,
+    mm_limits: Mapping[str, Any] | None = None,
     sliding_window_disabled: bool = False,
 ) -> ModelFacts:
     """Return what a release makes of a configuration. What the configuration does not state stays out."""
-    text = _with_compress_ratios(text_config(config))
+    text = with_defaults(_with_compress_ratios(text_config(config)))
+    missing: list[str] = []
     facts: dict[str, Any] = {}
     model_type = config.get("model_type") or text.get("model_type")
     if isinstance(model_type, str):
@@ -67,16 +78,20 @@ def read_model(
     dtype = config.get("dtype") or config.get("torch_dtype") or text.get("dtype") or text.get("torch_dtype")
     if isinstance(dtype, str) and dtype.removeprefix("torch.") in _DTYPES:
         facts["dtype"] = dtype.removeprefix("torch.")
-    quantization = config.get("quantization_config") or text.get("quantization_config")
+    quantization = quantization_of(config, text)
     if isinstance(quantization, Mapping):
         method = weight_quantization(quantization)
         if method:
             facts["weight_quantization"] = method
         if per_head_scales(quantization):
             facts["use_per_head_quant_scales"] = True
-    if _mm_prefix(config, text, release, text_only):
+    limited = text_only or modalities.text_only(config, mm_limits or {})
+    if _mm_prefix(config, text, release, bool(limited)):
         facts["use_mm_prefix"] = True
-    if model_type in ENCODERS:
+        if limited is None and parse(release) >= parse(_TEXT_ONLY_CLEARS_PREFIX):
+            missing.append("whether --limit-mm-per-prompt leaves text only (use_mm_prefix)")
+    encoder = encoder_only(config, text)
+    if encoder:
         facts["attn_type"] = "encoder_only"
     if config.get("rswa_window") is not None:
         facts["use_rswa"] = True
@@ -88,18 +103,20 @@ def read_model(
         facts["head_size"] = _count(text, "qk_nope_head_dim") + _count(text, "qk_rope_head_dim")
     else:
         facts["use_mla"] = False
-        if answer.head_size:
-            facts["head_size"] = answer.head_size
-    heads = _number(text, "num_attention_heads", "n_head")
+        size = head_size(text, answer.head_size)
+        if size:
+            facts["head_size"] = size
+    heads = query_heads(text)
     if heads:
         facts["num_qo_heads"] = heads
         if not facts["use_mla"]:
-            facts["num_kv_heads"] = _number(text, "num_key_value_heads", "n_head_kv", "num_kv_heads") or heads
+            facts["num_kv_heads"] = kv_heads(text, heads)
     dtype_of_checkpoint = (
         cache_dtype_of_checkpoint(quantization, release) if isinstance(quantization, Mapping) else None
     )
     layers = _layers(text, facts, sliding_window_disabled=sliding_window_disabled)
-    return ModelFacts(facts=facts, layers=layers, checkpoint_cache_dtype=dtype_of_checkpoint)
+    missing += ["whether attention is causal (attn_type)"] if encoder is None else []
+    return ModelFacts(facts=facts, layers=layers, checkpoint_cache_dtype=dtype_of_checkpoint, missing=tuple(missing))
 
 
 def _single(text: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,6 +154,8 @@ def _layers(text: Mapping[str, Any], facts: dict[str, Any], *, sliding_window_di
         if sliding and window and 0 < window < 2**31:
             own["sliding_window"] = window
         own |= _own_heads(text, sliding)
+        if kind == SPARSE:
+            own["use_sparse"] = True
         if _sinks(text, sliding):
             own["has_sink"] = True
         layers.append(Layer(kind=kind, count=count, facts=own if kind not in NO_CACHE else {}))
@@ -183,13 +202,14 @@ def _mm_prefix(config: Mapping[str, Any], text: Mapping[str, Any], release: str,
     if isinstance(stated, bool):
         return stated
     model_type = str(config.get("model_type"))
-    if model_type.startswith("gemma4"):
-        known = parse(release) >= parse(_GEMMA4_PREFIX_SINCE)
+    if model_type.startswith(("gemma4", "diffusion_gemma")):
+        since = _GEMMA4_PREFIX_SINCE if model_type.startswith("gemma4") else _DIFFUSION_PREFIX_SINCE
+        known = parse(release) >= parse(since)
         return known and text.get("use_bidirectional_attention") == "vision"
-    since, until = _MM_PREFIX_SINCE.get(model_type, (None, None))
-    if since is not None:
+    first, until = _MM_PREFIX_SINCE.get(model_type, (None, None))
+    if first is not None:
         at = parse(release)
-        return parse(since) <= at and (until is None or at < parse(until))
+        return parse(first) <= at and (until is None or at < parse(until))
     return model_type in _MM_PREFIX
 
 

@@ -7,12 +7,14 @@ from typing import Any
 import msgspec
 
 from compatcheck.launch import findings
-from compatcheck.launch.checkpoint import scheme_overrides
-from compatcheck.launch.context_parallel import gqa_finding
+from compatcheck.launch.architectures import not_implemented
+from compatcheck.launch.checkpoint import quantization_of, refused_scheme, scheme_overrides
+from compatcheck.launch.context_parallel import gqa_finding, sizes_finding
 from compatcheck.launch.environment import EnvironmentFacts
 from compatcheck.launch.flag_table import FlagTable, takes_keyword
+from compatcheck.launch.layer_kinds import NO_CACHE
 from compatcheck.launch.model import Launch, Layer, Placed, Report
-from compatcheck.launch.model_config import ModelFacts, read_model
+from compatcheck.launch.model_config import ModelFacts, read_model, text_config
 from compatcheck.launch.model_source import ModelError, ModelSource, find_model, odd_size
 from compatcheck.launch.option_facts import OptionFacts
 from compatcheck.matrix.model import Matrix
@@ -46,6 +48,7 @@ class ModelReader:
         self.missing: list[str] = []
         self.unreadable: list[ModelError] = []
         self.exact = False
+        self.attention_free = False
 
     def read(self, name: str | None) -> tuple[Layer, ...]:
         """Return the kinds of layers, and keep the model's fields."""
@@ -66,21 +69,49 @@ class ModelReader:
             config,
             mla_disabled=self.environment.mla_disabled,
             text_only=self.options.text_only,
+            mm_limits=self.options.mm_limits,
             sliding_window_disabled=self.options.sliding_window_disabled,
         )
         self.assumed.append(Assumption("model", name, source.origin))
         own = {f: v for f, v in {**facts.facts, **source.facts}.items() if v is not None and (f not in _SIZES or v)}
         if source.facts.get("use_mla"):
             own.pop("head_size", None)
+        self.attention_free = bool(facts.layers) and all(layer.kind in NO_CACHE for layer in facts.layers)
         self._shard(own, name)
         self.fields = own
         self._method(own.get("weight_quantization"))
         self._cache_dtype(facts, config, source)
+        self.missing += [text for text in facts.missing if not self._stated(text)]
+        absent = not_implemented(config, self.flags.release)
+        self.missing += [absent] if absent else []
+        if self.environment.mla_disabled and text_config(config).get("index_topk") is not None:
+            self._sparse_without_mla(name, text_config(config))
         if source.layers:
             return tuple(Layer(kind=kind, count=count) for kind, count in source.layers)
         if source.counted:
             return facts.layers
         return tuple(msgspec.structs.replace(layer, count=None) for layer in facts.layers)
+
+    def _stated(self, missing: str) -> bool:
+        """Return whether the user states the field that a missing fact names in brackets."""
+        field = missing.rpartition("(")[2].rstrip(")")
+        return getattr(self.given, field, None) is not None
+
+    def _sparse_without_mla(self, name: str | None, text: dict[str, Any]) -> None:
+        """Find VLLM_MLA_DISABLE for a model whose indexer needs MLA."""
+        if text.get("model_type") not in _SPARSE_MLA:
+            return
+        finding = findings.make(
+            "launch-sparse-needs-mla",
+            "The model's sparse attention needs MLA",
+            f"VLLM_MLA_DISABLE is set and {name} has an indexer (index_topk): only its MLA layers take one.",
+            effect="unsupported",
+            bites="init",
+            fix="Remove VLLM_MLA_DISABLE.",
+            exception="AssertionError",
+            source=FindingSource("vllm/model_executor/models/deepseek_v2.py:DeepseekV2Attention.__init__@0.33.0"),
+        )
+        self._place_at("use_mla", finding)
 
     def _source(self, name: str | None) -> ModelSource | None:
         for candidate in (self.options.hf_config_path, name):
@@ -131,14 +162,20 @@ class ModelReader:
 
         KV heads are repeated where there are fewer than ranks (vllm/config/model.py:ModelConfig.get_num_kv_heads).
         """
+        if self.attention_free:
+            return
         ranks, dcp = self.options.tensor_parallel, self.options.decode_context_parallel
         stated = self.given.num_qo_heads is not None
         heads = self.given.num_qo_heads if stated else own.get("num_qo_heads")
-        kv_heads = own.get("num_kv_heads")
-        if dcp > 1 and isinstance(heads, int) and isinstance(kv_heads, int) and not own.get("use_mla"):
-            unfit = gqa_finding(name, heads, kv_heads, ranks, dcp)
+        kv_heads = self.given.num_kv_heads or own.get("num_kv_heads")
+        if dcp > 1:
+            unfit = sizes_finding(ranks, self.options.prefill_context_parallel, dcp, self.flags.release)
+            if unfit is None and isinstance(heads, int) and isinstance(kv_heads, int) and not own.get("use_mla"):
+                unfit = gqa_finding(name, heads, kv_heads, ranks, dcp, self.flags.release)
             if unfit is not None:
                 self._place_at("use_dcp", unfit)
+            elif not own.get("use_mla") and not (isinstance(heads, int) and isinstance(kv_heads, int)):
+                self.missing.append("num_qo_heads" if not isinstance(heads, int) else "num_kv_heads")
         if ranks <= 1:
             return
         if not isinstance(heads, int):
@@ -196,8 +233,11 @@ class ModelReader:
         """Say what `auto` becomes because of the checkpoint, and where a checkpoint wins over the option."""
         asked = self.options.fields.get("kv_cache_dtype", "auto")
         becomes = facts.checkpoint_cache_dtype
-        quantization = config.get("quantization_config")
-        overridden = isinstance(quantization, dict) and scheme_overrides(quantization, self.flags.release)
+        quantization = quantization_of(config, text_config(config))
+        overridden = quantization is not None and scheme_overrides(quantization, self.flags.release)
+        unread = refused_scheme(quantization, self.flags.release) if quantization is not None else None
+        if unread is not None:
+            self.findings.append(Placed(unread, self.launch.line, self.launch.column))
         if becomes is not None and self.given.kv_cache_dtype is None and (asked == "auto" or overridden):
             if asked not in ("auto", becomes):
                 finding = findings.make(
@@ -221,6 +261,8 @@ class ModelReader:
 
 _SIZES = frozenset({"head_size", "kv_lora_rank"})
 """Sizes that a configuration may give as 0, which then say nothing."""
+_SPARSE_MLA = frozenset({"deepseek_v32", "glm_moe_dsa"})
+"""Model types of deepseek_v2.py whose layers have an indexer."""
 _READ_AS_OTHERS = frozenset({"auto-round", "auto_round"})
 """Methods of checkpoints that the engine reads under a name of its own (layers/quantization/inc/inc.py@0.33.0)."""
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from compatcheck.launch.model_names import names_family
 
 MAX_BYTES = 8 * 1024 * 1024
 
@@ -229,13 +230,10 @@ def families() -> _Families:
 
 
 def family(name: str) -> ModelSource | None:
-    """Return what the packaged table knows of a model id; None for an unknown one, and for distilled models."""
+    """Return what the packaged table knows of a model id; None for an unknown one, and for what is derived from one."""
     table = families()
-    wanted = name.lower().rstrip("/")
-    if "distill" in wanted:
-        return None
     for entry in table.families:
-        if any(fnmatchcase(wanted, pattern) for pattern in entry.ids):
+        if any(names_family(name, pattern) for pattern in entry.ids):
             return ModelSource(
                 config=entry.config,
                 origin=f"the packaged table of {table.date}: {entry.family} ({entry.source})",

@@ -23,13 +23,16 @@ class OptionFacts:
         self.connector: str | None = None
         self.kv_events = False
         self.decode_context_parallel = 1
+        self.prefill_context_parallel = 1
         self.text_only = False
+        self.mm_limits: dict[str, Any] = {}
         self.sliding_window_disabled = False
         self.skip_layers: tuple[str, ...] = ()
         self.backend_per_kind: dict[str, str] = {}
         self.linear: dict[str, Any] = {}
         """Configuration fields of linear layers."""
         self.hf_overrides: dict[str, Any] = {}
+        self.speculative: dict[str, Any] = {}
         self.hf_config_path: str | None = None
         self.open: set[str] = set()
         """Options that decide, with a value that only the shell knows."""

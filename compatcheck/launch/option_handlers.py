@@ -98,7 +98,9 @@ def _context_parallel(field: str) -> Callable[[OptionFacts, Setting], str]:
         if isinstance(setting.value, int) and setting.value > 1:
             facts.set(field, True, setting)
         if field == "use_dcp" and isinstance(setting.value, int):
-            facts.decode_context_parallel = setting.value
+            facts.decode_context_parallel = max(1, setting.value)
+        if field == "use_pcp" and isinstance(setting.value, int):
+            facts.prefill_context_parallel = max(1, setting.value)
         return "context parallelism"
 
     return handle
@@ -161,9 +163,8 @@ def _language_model_only(facts: OptionFacts, setting: Setting) -> str:
 
 
 def _limit_mm(facts: OptionFacts, setting: Setting) -> str:
-    if isinstance(setting.value, dict) and setting.value:
-        counts = [v.get("count") if isinstance(v, dict) else v for v in setting.value.values()]
-        facts.text_only = facts.text_only or (len(counts) > 1 and all(count == 0 for count in counts))
+    if isinstance(setting.value, dict):
+        facts.mm_limits = setting.value
     return "multi-modal inputs"
 
 
@@ -211,8 +212,11 @@ def _model(facts: OptionFacts, setting: Setting) -> str:
 
 
 def _speculative(facts: OptionFacts, setting: Setting) -> str:
-    if isinstance(setting.value, dict) and setting.value.get("enable_adaptive_verification"):
-        facts.set("use_adaptive_verification", True, setting)
+    if isinstance(setting.value, dict):
+        facts.speculative = setting.value
+        facts.places["speculative"] = (setting.line, setting.column)
+        if setting.value.get("enable_adaptive_verification"):
+            facts.set("use_adaptive_verification", True, setting)
     return "speculative decoding; its draft model's own attention is not looked at"
 
 

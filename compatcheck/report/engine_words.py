@@ -5,7 +5,7 @@ from __future__ import annotations
 from compatcheck.matrix.model import Engine, Matrix
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.findings import NOT_ASKED
-from compatcheck.resolve.verdict import Verdict
+from compatcheck.resolve.verdict import Finding, Verdict
 
 
 def render(matrix: Matrix, verdict: Verdict, facts: Configuration) -> str:
@@ -13,8 +13,7 @@ def render(matrix: Matrix, verdict: Verdict, facts: Configuration) -> str:
 
     Source of the forms: vllm/platforms/cuda.py:CudaPlatformBase.get_attn_backend_cls@0.33.0.
     """
-    refusals = (f for f in verdict.findings if f.effect == "unsupported")
-    config_error = next((f for f in refusals if f.bites == "config" and f.words), None)
+    config_error = config_refusal(verdict)
     if config_error is not None:
         return f"{config_error.exception or 'ValueError'}: {config_error.words}"
     engine = matrix.engines[str(facts.engine)]
@@ -35,6 +34,12 @@ def render(matrix: Matrix, verdict: Verdict, facts: Configuration) -> str:
     candidates = ", ".join(f"'{name}'" for name in verdict.candidates or ())
     line = f"Using {verdict.selected} attention backend out of potential backends: [{candidates}]."
     return line + _class(engine, verdict.selected)
+
+
+def config_refusal(verdict: Verdict) -> Finding | None:
+    """Return what stops the engine while it reads its configuration, where its words are known; else None."""
+    refusals = (f for f in verdict.findings if f.effect == "unsupported")
+    return next((f for f in refusals if f.bites == "config" and f.words), None)
 
 
 def _class(engine: Engine, backend: str) -> str:

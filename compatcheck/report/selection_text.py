@@ -37,7 +37,8 @@ def render(
 def _forced(forced: ForcedAnswer) -> list[Line]:
     said = {True: "accepts it", False: "refuses it", None: "cannot be told to accept it"}[forced.accepted]
     more = "; ".join(forced.words) if forced.accepted is False else ", ".join(option(f) for f in forced.missing)
-    text = f"{forced.name} is forced, and the engine {said}" + (f": {more}" if more else "")
+    how = f"is {forced.ground}" if forced.ground else "is forced"
+    text = f"{forced.name} {how}, and the engine {said}" + (f": {more}" if more else "")
     style = {True: "supported", False: "unsupported", None: "unknown"}[forced.accepted]
     return [line(f"  {text}", style), line("  nothing is selected then; without it:", "dim")]
 

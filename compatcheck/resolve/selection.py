@@ -63,12 +63,14 @@ class WhyAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ForcedAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What the engine says of a backend that the command forces: it then selects nothing."""
+    """What the engine says of a backend that the command forces, or the model brings: it then selects nothing."""
 
     name: str
     accepted: bool | None
     words: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    ground: str | None = None
+    """Why it is this one where no command forces it: what the release sets for the model."""
 
 
 def forced_backend(resolver: Resolver, given: Configuration) -> ForcedAnswer | None:
@@ -77,7 +79,12 @@ def forced_backend(resolver: Resolver, given: Configuration) -> ForcedAnswer | N
     if normal.facts.backend is None:
         return None
     verdict = resolver.judge(normal)
+    unforced = normalise(resolver.matrix, msgspec.structs.replace(given, backend=None))
+    grounds = [
+        item.ground for item in unforced.assumed if (item.field, item.value) == ("backend", normal.facts.backend)
+    ]
     return ForcedAnswer(
+        ground=grounds[-1] if grounds else None,
         name=normal.facts.backend,
         accepted=verdict.engine_accepts,
         words=verdict.engine_reasons or tuple(f.message for f in verdict.findings if f.bites == "selection")[:1],

@@ -241,3 +241,30 @@ def test_mla_projections(cli: Cli, model: Path) -> None:
     assert sizes["q_b_proj"] == (1536, 3072)
     assert sizes["kv_b_proj"] == (512, 4096)
     assert sizes["o_proj"] == (2048, 7168)
+
+
+def test_engine_words_of_a_refused_configuration_name_no_kernel(cli: Cli, tmp_path: Path) -> None:
+    config = {
+        "model_type": "deepseek_v3",
+        "num_hidden_layers": 4,
+        "num_attention_heads": 128,
+        "hidden_size": 7168,
+        "intermediate_size": 18432,
+        "kv_lora_rank": 512,
+        "qk_nope_head_dim": 128,
+        "qk_rope_head_dim": 64,
+        "v_head_dim": 128,
+        "q_lora_rank": 1536,
+        "quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4", "group_size": 16, "ignore": []},
+    }
+    (tmp_path / "config.json").write_text(json.dumps(config), "utf-8")
+    command = ("vllm", "serve", str(tmp_path), "--kv-cache-dtype", "nvfp4")
+    said = cli("check", "--no-host", "--sm", "8.9", "--vllm", "0.33.0", "--engine-words", "--", *command)
+    assert said.stdout.startswith("ValueError: nvfp4 KV cache is not supported with MLA")
+
+
+def test_words_of_a_cache_in_another_dtype_than_the_model(cli: Cli) -> None:
+    for dtype, allowed in (("float16", "`auto` or `float16`."), ("float32", "`auto`.")):
+        command = ("vllm", "serve", "Qwen/Qwen3-8B", "--kv-cache-dtype", "bfloat16", "--dtype", dtype)
+        said = cli("check", "--no-host", "--sm", "9.0", "--vllm", "0.33.0", "--engine-words", "--", *command)
+        assert said.stdout.strip().endswith(f"Please set `--kv-cache-dtype` to {allowed}")

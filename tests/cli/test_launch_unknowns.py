@@ -246,3 +246,10 @@ def test_a_server_that_is_gone(cli: Cli) -> None:
     assert ask(cli, *ANY, "--", *words)[1]["missing"] == ["engine_version"]
     batch = ("python", "-m", "vllm.entrypoints.openai.run_batch", "-i", "a", "-o", "b", "--model", "Qwen/Qwen3-8B")
     assert ask(cli, *AT, "--", *batch)[0] == 0
+
+
+def test_a_distilled_model_is_not_the_one_in_its_name(cli: Cli) -> None:
+    command = ("vllm", "serve", "deepseek-ai/DeepSeek-R1-0528-Qwen3-8B", "--kv-cache-dtype", "fp8")
+    returncode, document = ask(cli, *AT, "--", *command)
+    assert (returncode, document["verdict"]) == (3, "unknown")
+    assert not any(a["field"] == "model" for a in document["assumed"])

@@ -42,7 +42,7 @@ def test_a_hybrid_model_is_judged_by_its_kinds_and_the_worst_leads(loaded: Loade
     assert kinds["linear_attention"] == (69, None)
     assert verdict.lead.verdict == "unsupported"
     gemma = judge(
-        loaded, "vllm serve google/gemma-4-31B-it --attention-backend FLASHINFER", sm="9.0", engine_version="0.21.0"
+        loaded, "vllm serve google/gemma-4-E2B-it --attention-backend FLASHINFER", sm="9.0", engine_version="0.21.0"
     )
     assert {layer.kind for layer in gemma.layers} == {"sliding_attention", "full_attention"}
     assert gemma.facts.head_size == 512
