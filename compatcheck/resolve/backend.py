@@ -243,6 +243,7 @@ class BackendProgram:
         self.checks: list[Check] = []
         self.pages = Pages(self.facts["block_sizes"], compiler)
         self.unasked: Predicate = compiler.flag(self.facts["unasked"] or False)
+        self.answered_by_model = frozenset(self.facts["answered_by_model"] or ())
         for check in selector:
             if in_release(check.since or "0", check.until, release):
                 self.checks += self._build(check)
@@ -261,6 +262,15 @@ class BackendProgram:
                 self._judgements.clear()
             judgement = self._judgements[answers] = self._judge(answers, facts)
         return judgement
+
+    def unasked_of(self, judgement: Judgement, facts: Any) -> list[Check] | None:
+        """Return which refusals are left where the model does not ask the selector; None where it asks.
+
+        What the model has no answer of its own for stays as the backend's class says it.
+        """
+        if judgement.accepted is not False or not judgement.checks or self.unasked.test(facts) is not True:
+            return None
+        return [check for check in judgement.checks if check.code not in self.answered_by_model]
 
     def _judge(self, answers: tuple[Answer[Check], ...], facts: Any) -> Judgement:
         unimportable = self.facts["unimportable"]

@@ -150,13 +150,10 @@ class Resolver:
             selection = engine.select(facts)
         elif facts.backend in engine.present:
             judgement = engine.judge(facts.backend, facts)
-        unasked = (
-            judgement is not None
-            and judgement.accepted is False
-            and engine.program(judgement.backend).unasked.test(facts) is True
-        )
+        left = None if judgement is None else engine.program(judgement.backend).unasked_of(judgement, facts)
+        unasked = left == []
         sm = facts.sm if selection is not None else None
-        key = (engine, judgement, unasked, selection, outside and outside[1], sm)
+        key = (engine, judgement, left is not None, selection, outside and outside[1], sm)
         asked = self._asked.get(key)
         if asked is None:
             if len(self._asked) > _CACHE_LIMIT:
@@ -165,7 +162,7 @@ class Resolver:
             if judgement is not None and unasked:
                 findings.append(self.make.not_asked(engine, judgement, facts))
             elif judgement is not None:
-                findings += self.make.from_judgement(engine, judgement, facts)
+                findings += self.make.from_judgement(engine, judgement, facts, left)
             if selection is not None and selection.accepts is False:
                 findings.append(self.make.nothing_selected(engine, selection, facts))
                 findings += [f for j in selection.judgements for f in self.make.from_judgement(engine, j, facts)]
