@@ -109,12 +109,11 @@ def _rows_on(states: States, release: str, backend: str, sm: str) -> list[Row]:
     for kv in grid.kv_of(release):
         for shape in SHAPES[grid.kind(backend).id]:
             cell = grid.cell(release, backend, sm, kv, shape.id)
-            by_route.setdefault(cell.route, {}).setdefault(
-                (kv, states.of(release, backend, sm, kv, shape.id)), []
-            ).append(shape.title)
+            said = states.of(release, backend, sm, kv, shape.id)
+            by_route.setdefault(cell.route, {}).setdefault((kv, said), []).append(shape.title)
             codes = [grid.reasons.items[n].code for n in cell.reasons if grid.reasons.items[n].effect == "note"]
             noted = notes.setdefault(cell.route, [])
-            if cell.accepts is None or _goes_on(grid, cell):  # what the selector refuses is in no row that runs
+            if said.state not in ("fails", "refused"):  # what does not run is in no row that runs
                 noted.extend(codes)
     return [
         Row(

@@ -263,15 +263,6 @@ class BackendProgram:
             judgement = self._judgements[answers] = self._judge(answers, facts)
         return judgement
 
-    def unasked_of(self, judgement: Judgement, facts: Any) -> list[Check] | None:
-        """Return which refusals are left where the model does not ask the selector; None where it asks.
-
-        What the model has no answer of its own for stays as the backend's class says it.
-        """
-        if judgement.accepted is not False or not judgement.checks or self.unasked.test(facts) is not True:
-            return None
-        return [check for check in judgement.checks if check.code not in self.answered_by_model]
-
     def _judge(self, answers: tuple[Answer[Check], ...], facts: Any) -> Judgement:
         unimportable = self.facts["unimportable"]
         if unimportable:

@@ -233,7 +233,7 @@ class FindingFactory:
             words=refusal.match,
             actual=f"flashinfer_version={facts.flashinfer_version}",
             why=refusal.why,
-            fix=refusal.fix or "Choose another backend or KV-cache dtype.",
+            fix=refusal.fix or default_fix(kernel),
             exception=refusal.exception,
             sources=sources(refusal.sources or kernel.sources),
             line=self._line(("kernels", id_)),
@@ -259,6 +259,13 @@ class FindingFactory:
 
     def _line(self, path: tuple[str | int, ...]) -> str | None:
         return self._loaded.line(path)
+
+
+def default_fix(kernel: Kernel) -> str:
+    """Return what to do about a refusal by a library kernel that says nothing of its own."""
+    if kernel.phase == "gemm":
+        return "Choose another kernel with --linear-backend, or leave the option out."
+    return "Choose another backend or KV-cache dtype."
 
 
 def _history(backend: Backend, check: Check) -> tuple[str, ...]:

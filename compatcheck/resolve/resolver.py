@@ -20,6 +20,7 @@ from compatcheck.resolve.kernel import KERNEL_DTYPES, KernelCell, KernelProgram
 from compatcheck.resolve.normalise import Normalised, normalise
 from compatcheck.resolve.parts import NO_ROUTE, NOTHING_SAID, Asked, Library, Ruled, Taken, assemble
 from compatcheck.resolve.rules import RuleGroups, RuleProgram, compile_rules, group_rules
+from compatcheck.resolve.unasked import left_unanswered
 from compatcheck.resolve.verdict import Finding, RouteAnswer, Verdict
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ class Resolver:
             selection = engine.select(facts)
         elif facts.backend in engine.present:
             judgement = engine.judge(facts.backend, facts)
-        left = None if judgement is None else engine.program(judgement.backend).unasked_of(judgement, facts)
+        left = None if judgement is None else left_unanswered(engine.program(judgement.backend), judgement, facts)
         unasked = left == []
         sm = facts.sm if selection is not None else None
         key = (engine, judgement, left is not None, selection, outside and outside[1], sm)

@@ -78,7 +78,7 @@ def linear(site: Site, old: str, new: str) -> dict[str, Any] | None:
     if grid is None:
         return None
     before, after = grid.program(old), grid.program(new)
-    options = [{name for name, kernels in p.options.items() if set(kernels) & set(p.kernels)} for p in (before, after)]
+    options = [{name for name in p.options if p.named_by(name)} for p in (before, after)]
     found = {
         "kernels_added": [n for n in after.kernels if n not in before.kernels],
         "kernels_removed": [n for n in before.kernels if n not in after.kernels],
