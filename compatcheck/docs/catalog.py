@@ -45,7 +45,7 @@ BUILT_IN = {
     "selector-not-asked": (
         "The model does not ask the selector for these layers",
         "selection",
-        "Some models pick the class of their sparse layers themselves, also one that the selector refuses.",
+        "DeepSeek V4, V4.1 and MiniMax M3 pick the class of their sparse layers themselves, also a refused one.",
         "Nothing is to be done; the dense layers of the model still go through the selector.",
     ),
     "kernel-not-in-library": (

@@ -65,8 +65,14 @@ def said_of(grid: Grid, cell: Cell) -> Said:
 
 
 def _goes_on(grid: Grid, cell: Cell) -> bool:
-    """Return whether the engine goes on with the backend: its selector accepts it, or is not asked."""
-    return bool(cell.accepts) or any(grid.reasons.items[number].code == NOT_ASKED for number in cell.reasons)
+    """Return whether the engine goes on with the backend: its selector accepts it, or is not asked.
+
+    Where the model does not ask the selector and then refuses by itself, that is the refusal.
+    """
+    reasons = [grid.reasons.items[number] for number in cell.reasons]
+    if cell.accepts or all(reason.code != NOT_ASKED for reason in reasons):
+        return bool(cell.accepts)
+    return all(reason.refuser != "engine" for reason in reasons if reason.effect == "unsupported")
 
 
 class States:
