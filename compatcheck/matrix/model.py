@@ -43,6 +43,9 @@ class Sm(Strict, frozen=True, kw_only=True):
     """Largest shared memory of one thread block, KiB (CUDA C++ programming guide, compute capabilities)."""
     instead_of_bfloat16: str | None = None
     """What `--dtype auto` makes of a bfloat16 model where the engine refuses bfloat16; None where it runs."""
+    note: str | None = None
+    """What holds of every answer about it, such as which of the engine's wheels have code for it."""
+    sources: list[Source] = []
 
 
 class KvCacheDtype(Strict, frozen=True, kw_only=True):
