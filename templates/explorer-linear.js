@@ -10,11 +10,11 @@ function linearLookup(s, id, sm) {
   if (!line) return null;
   const strip = L.sheets[line[1 + indexOf(L.schemes, s.layer)]][L.sm[sm]];
   const fi = L.fi[fiNumber(s, DATA.releases.find((r) => r.v === s.v))];
-  const [verdict, accepts, selected, failsAt, reasons, missing, untested, tried] = L.cells[strip[strip.length > 1 ? fi : 0]];
+  const [verdict, accepts, selected, failsAt, reasons, missing, untested, tried, compute] = L.cells[strip[strip.length > 1 ? fi : 0]];
   const ask = L.asks[line[0]];
   return {
     ask, verdict: DATA.verdicts[verdict], accepts, kernel: selected === null ? null : L.kernels[selected], failsAt,
-    reasons: reasons.map((n) => L.reasons[n]), missing, untested, tried: L.tried[tried],
+    reasons: reasons.map((n) => L.reasons[n]), missing, untested, tried: L.tried[tried], compute,
     other: ask.kernel !== null && selected !== null && selected !== ask.kernel,
   };
 }
@@ -71,7 +71,7 @@ function drawLinear() {
       line.append(make("td", { class: "cell" }, button));
     }
     if (one) {
-      line.append(make("td", { text: last.kernel ? last.kernel.compute : "-" }));
+      line.append(make("td", { text: last.compute || "-" }));
       line.append(make("td", { text: linearWhy(last) || last.untested || last.missing.join(", ") || "-" }));
     }
     return line;
@@ -124,7 +124,8 @@ function detailLinear(panel) {
   if (!cell) return panel.replaceChildren();
   const values = linearFacts(state, cell.ask, state.at);
   const about = cell.kernel || (cell.ask.kernel === null ? null : DATA.linear.kernels[cell.ask.kernel]);
-  const meaning = about ? DATA.linear.compute[about.compute] : null;
+  const way = cell.compute || (about && about.compute);
+  const meaning = way ? DATA.linear.compute[way] : null;
   const mark = linearShown(cell);
   const others = cell.verdict === "supported" && !cell.other ? [] : linearAlternatives(cell.ask, state.at);
   return panel.replaceChildren(
@@ -134,10 +135,10 @@ function detailLinear(panel) {
       ["Verdict", cell.verdict],
       ["Selector", cell.accepts === 1 ? "accepts" : cell.accepts === 0 ? "refuses" : "cannot be told"],
       ["Picked", cell.kernel ? `${cell.kernel.id}: ${cell.kernel.title}` : "none"],
-      ["Computes", meaning ? `${about.compute}: ${meaning.title}` : null], ["Speed", meaning && meaning.speed], ["Accuracy", meaning && meaning.accuracy],
+      ["Computes", meaning ? `${way}: ${meaning.title}` : null], ["Speed", meaning && meaning.speed], ["Accuracy", meaning && meaning.accuracy],
       ["Fails at", cell.failsAt], ["Missing facts", cell.missing.join(", ")], ["Not tested", cell.untested],
       ["Library kernel", about && about.library],
-      ["Alignment", about ? (about.multiple_of ? `K and N are padded to multiples of ${about.multiple_of}` : "no padding stated") + "; K per rank must be a multiple of 16" : null],
+      ["Alignment", about ? (about.multiple_of ? `K is padded to multiples of ${about.multiple_of}, N of ${about.multiple_of_n || about.multiple_of}` : "no padding stated") + "; K per rank must be a multiple of 16" : null],
       ["Note", about && about.note], ["Evidence", linearProof(about, state.at)], ["Kernel since", about && about.since],
       ["Passed over", passedOver(cell)],
       ["Read in", about ? (about.sources || []).flatMap((ref, n) => (n ? [document.createTextNode(", "), link(ref)] : [link(ref)])) : null],

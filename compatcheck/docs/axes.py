@@ -30,6 +30,8 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     title: str
     fields: dict[str, Any]
+    since: str | None = None
+    """First engine release that has such a model; None where every covered one has."""
 
 
 KINDS = (
@@ -50,7 +52,9 @@ _STANDARD = tuple(
 V4, V41 = "deepseek_v4", "deepseek_v41"
 
 
-def _mla(id_: str, title: str, lora: int, nope: int, rope: int, v: int, heads: int, **more: Any) -> Shape:
+def _mla(
+    id_: str, title: str, lora: int, nope: int, rope: int, v: int, heads: int, since: str | None = None, **more: Any
+) -> Shape:
     fields = {
         "head_size": 512 if id_.startswith("dsv4") else lora + rope,
         "kv_lora_rank": lora,
@@ -61,7 +65,7 @@ def _mla(id_: str, title: str, lora: int, nope: int, rope: int, v: int, heads: i
         "num_kv_heads": 1,
         **more,
     }
-    return Shape(id=id_, title=title, fields=fields)
+    return Shape(id=id_, title=title, fields=fields, since=since)
 
 
 _MLA = (
@@ -72,8 +76,20 @@ _MLA = (
 _MLA_SPARSE = (
     _mla("dsv32", "576 (DeepSeek V3.2)", 512, 128, 64, 128, 128, index_topk=2048),
     _mla("nope512s", "512 (no rotary part)", 512, 256, 0, 256, 64, index_topk=2048),
-    _mla("dsv4", "512 (DeepSeek V4)", 512, 448, 64, 512, 64, index_topk=512, compress_ratios=(4, 128), model_type=V4),
-    _mla("dsv41", "512 (DeepSeek V4.1)", 512, 448, 64, 512, 64, index_topk=512, model_type=V41),
+    _mla(
+        "dsv4",
+        "512 (DeepSeek V4)",
+        512,
+        448,
+        64,
+        512,
+        64,
+        "0.20.0",
+        index_topk=512,
+        compress_ratios=(4, 128),
+        model_type=V4,
+    ),
+    _mla("dsv41", "512 (DeepSeek V4.1)", 512, 448, 64, 512, 64, "0.30.0", index_topk=512, model_type=V41),
 )
 
 SHAPES: dict[str, tuple[Shape, ...]] = {
@@ -83,6 +99,13 @@ SHAPES: dict[str, tuple[Shape, ...]] = {
     "mla-sparse": _MLA_SPARSE,
 }
 """Kind -> the model shapes that tables ask about. MLA: the cached head is latent rank plus rotary part."""
+
+
+def shapes_of(kind: str, release: str) -> tuple[Shape, ...]:
+    """Return the shapes of a kind that a release has models of."""
+    at = parse(release)
+    return tuple(shape for shape in SHAPES[kind] if shape.since is None or parse(shape.since) <= at)
+
 
 SINKS = (False, True)
 

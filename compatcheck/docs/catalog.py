@@ -9,7 +9,7 @@ import msgspec
 from compatcheck.matrix.model import rules_of
 from compatcheck.matrix.versions import InvalidVersion, Version, parse
 from compatcheck.resolve.describe import describe_condition
-from compatcheck.resolve.findings import NOT_ASKED
+from compatcheck.resolve.findings import NOT_ASKED, default_fix
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +45,7 @@ BUILT_IN = {
     "selector-not-asked": (
         "The model does not ask the selector for these layers",
         "selection",
-        "Some models pick the class of their sparse layers themselves, also one that the selector refuses.",
+        "DeepSeek V4, V4.1 and MiniMax M3 pick the class of their sparse layers themselves, also a refused one.",
         "Nothing is to be done; the dense layers of the model still go through the selector.",
     ),
     "kernel-not-in-library": (
@@ -149,11 +149,21 @@ def _built_in(engine: Engine) -> Iterator[Entry]:
             bites=bites,
             effect="note" if code in NOTES else "unsupported",
             words=_linear_words(engine.linear, code) if engine.linear is not None else [],
+            versions=_linear_versions(engine, code),
             why=why,
             fix=fix,
             sources=engine.linear.sources if engine.linear is not None and code in linear else [],
             linear=code in linear,
         )
+
+
+def _linear_versions(engine: Engine, code: str) -> list[str]:
+    """Return from which release on a warning about --linear-backend is logged; nothing for other codes."""
+    lines = {"linear-backend-not-for-layer": "ignored_words", "linear-backend-overridden": "overridden_words"}
+    if engine.linear is None or code not in lines:
+        return []
+    since = [line.since for line in getattr(engine.linear, lines[code]) if line.since]
+    return [f"{engine.title} >={min(since, key=parse)}"] if since else []
 
 
 def _linear_words(linear: Linear, code: str) -> list[str]:
@@ -330,7 +340,7 @@ def _refusals(matrix: Matrix, found: dict[str, Entry]) -> None:
                     bites=refusal.bites,
                     effect="unsupported",
                     why=refusal.why,
-                    fix=refusal.fix or "Choose another backend or KV-cache dtype.",
+                    fix=refusal.fix or default_fix(kernel),
                     exception=refusal.exception,
                     linear=kernel.phase == "gemm",
                 )

@@ -19,6 +19,7 @@ SAID = {
     RIGHT: "ran, and agreed with the reference",
     "ran, not compared": "ran, at a level that compares nothing",
     "refused as declared": "refused by the library with the exception and the words that the matrix gives",
+    "fails to compile as declared": "the compiler refused the kernel, in the words that the matrix gives",
     "wrong as declared": "gave a wrong result, as an advisory of the matrix says",
     "right where others are wrong": "this shape was right, of a configuration that an advisory calls wrong in another",
     "absent as declared": "the library has no such function in this version, as the matrix says",
@@ -95,8 +96,10 @@ def _said(cell: CellEvidence) -> str:
         return str(cell.judgement)
     if cell.expected == "wrong":
         return "wrong as declared" if cell.outcome == "wrong" else "right where others are wrong"
-    if cell.expected in ("refused", "compile-error"):
+    if cell.expected == "refused":
         return "refused as declared"
+    if cell.expected == "compile-error":
+        return "fails to compile as declared"
     if cell.expected == "absent":
         return "absent as declared"
     return RIGHT if cell.outcome == "correct" else "ran, not compared"

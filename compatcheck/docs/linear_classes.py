@@ -38,6 +38,7 @@ class Classes:
         linear = self._linear
         for kernel in linear.kernels.values():
             yield from (gate.when for gate in kernel.gates)
+            yield from (case.when for case in kernel.compute_where)
         yield from (case.when for entry in linear.orders for case in entry.cases)
         yield from (case.when for case in linear.forced)
         yield from (rule.when for rule in self._rules)
@@ -60,11 +61,11 @@ class Classes:
         """Return the signature of an engine release: what it has, and what rules say of it."""
         linear = self._linear
         lines: list[Limited] = [*linear.forced, *linear.options.values()]
-        lines += [gate for kernel in linear.kernels.values() for gate in kernel.gates]
+        lines += [line for kernel in linear.kernels.values() for line in (*kernel.gates, *kernel.compute_where)]
         lines += [case for entry in linear.orders for case in entry.cases]
         for words in (linear.none_words, linear.forced_words, linear.scheme_words):
             lines += words
-        lines += [*linear.disabled_words, *linear.unmatched_words]
+        lines += [*linear.disabled_words, *linear.unmatched_words, *linear.ignored_words, *linear.overridden_words]
         limits = [(line.since or "0", line.until) for line in lines]
         limits += [(kernel.since, kernel.until) for kernel in linear.kernels.values()]
         limits += [(entry.since, None) for entry in linear.orders]

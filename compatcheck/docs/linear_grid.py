@@ -40,6 +40,7 @@ class LinearCell(NamedTuple):
     missing: tuple[str, ...]
     untested: str | None
     tried: tuple[Tried, ...]
+    compute: str | None = None
 
 
 class Sheet(msgspec.Struct, frozen=True):
@@ -183,6 +184,7 @@ class LinearGrid:
             missing=verdict.missing,
             untested=without_values(verdict.untested),
             tried=self._tried(facts),
+            compute=verdict.linear.compute if verdict.linear is not None else None,
         )
         known = self._numbers.setdefault(cell, len(self.cells))
         if known == len(self.cells):

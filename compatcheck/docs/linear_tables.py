@@ -34,8 +34,7 @@ def columns(grid: LinearGrid) -> list[list[str]]:
 
 def pick(grid: LinearGrid, cell: LinearCell, ask: Ask) -> Pick:
     """Return what a cell says, for a table."""
-    compute = grid.linear.kernels[cell.selected].compute if cell.selected else None
-    return Pick(cell.selected, compute, said_of(grid, cell, ask))
+    return Pick(cell.selected, cell.compute, said_of(grid, cell, ask))
 
 
 def picks(grid: LinearGrid, release: str, scheme: str, id_: str, fi: str | None = None) -> list[Pick]:

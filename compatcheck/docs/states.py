@@ -65,8 +65,14 @@ def said_of(grid: Grid, cell: Cell) -> Said:
 
 
 def _goes_on(grid: Grid, cell: Cell) -> bool:
-    """Return whether the engine goes on with the backend: its selector accepts it, or is not asked."""
-    return bool(cell.accepts) or any(grid.reasons.items[number].code == NOT_ASKED for number in cell.reasons)
+    """Return whether the engine goes on with the backend: its selector accepts it, or is not asked.
+
+    Where the model does not ask the selector and then refuses by itself, that is the refusal.
+    """
+    reasons = [grid.reasons.items[number] for number in cell.reasons]
+    if cell.accepts or all(reason.code != NOT_ASKED for reason in reasons):
+        return bool(cell.accepts)
+    return all(reason.refuser != "engine" for reason in reasons if reason.effect == "unsupported")
 
 
 class States:
@@ -109,12 +115,11 @@ def _rows_on(states: States, release: str, backend: str, sm: str) -> list[Row]:
     for kv in grid.kv_of(release):
         for shape in SHAPES[grid.kind(backend).id]:
             cell = grid.cell(release, backend, sm, kv, shape.id)
-            by_route.setdefault(cell.route, {}).setdefault(
-                (kv, states.of(release, backend, sm, kv, shape.id)), []
-            ).append(shape.title)
+            said = states.of(release, backend, sm, kv, shape.id)
+            by_route.setdefault(cell.route, {}).setdefault((kv, said), []).append(shape.title)
             codes = [grid.reasons.items[n].code for n in cell.reasons if grid.reasons.items[n].effect == "note"]
             noted = notes.setdefault(cell.route, [])
-            if cell.accepts is None or _goes_on(grid, cell):  # what the selector refuses is in no row that runs
+            if said.state not in ("fails", "refused"):  # what does not run is in no row that runs
                 noted.extend(codes)
     return [
         Row(

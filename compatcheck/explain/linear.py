@@ -6,7 +6,7 @@ from compatcheck.explain.entry import Entry
 from compatcheck.matrix.linear_model import Linear, LinearKernel, LinearWords
 from compatcheck.matrix.load import LoadedMatrix
 from compatcheck.matrix.versions import parse
-from compatcheck.resolve.describe import describe_condition
+from compatcheck.resolve.describe import describe_condition, describe_where
 from compatcheck.resolve.findings import sources
 
 
@@ -24,14 +24,20 @@ def _kernel(name: str, kernel: LinearKernel, title: str, linear: Linear, line: s
         facts.append(("until before", kernel.until))
     facts += [
         ("layers", ", ".join(kernel.serves)),
-        ("computes", f"{kernel.compute}: {meaning.title}"),
+        ("computes", f"{kernel.compute}: {meaning.title}" + "".join(_elsewhere(kernel))),
         ("speed", meaning.speed),
         ("accuracy", meaning.accuracy),
     ]
     if kernel.kernel:
         facts.append(("library kernel", kernel.kernel))
     if kernel.multiple_of:
-        facts.append(("padding", f"K and N to multiples of {kernel.multiple_of}"))
+        n = kernel.multiple_of_n
+        what = (
+            f"K to multiples of {kernel.multiple_of}, N of {n}"
+            if n
+            else f"K and N to multiples of {kernel.multiple_of}"
+        )
+        facts.append(("padding", what))
     asked = [option for option, entry in linear.options.items() if name in entry.kernels]
     if asked:
         facts.append(("asked for by", ", ".join(f"--linear-backend {option}" for option in asked)))
@@ -47,6 +53,11 @@ def _kernel(name: str, kernel: LinearKernel, title: str, linear: Linear, line: s
         sources=sources(kernel.sources),
         line=line,
     )
+
+
+def _elsewhere(kernel: LinearKernel) -> list[str]:
+    """Return where a kernel computes in another way, as continuations of a sentence."""
+    return [f"; {case.value} {describe_where(case)}" for case in kernel.compute_where]
 
 
 def _gates(linear: Linear, line: str | None) -> list[Entry]:

@@ -39,6 +39,8 @@ class LinearKernel(Strict, frozen=True, kw_only=True):
     """Schemes of which it can compute a layer; a weight-only kernel serves W4A4 layers by leaving activations alone."""
     compute: Compute
     """native, weight-only or emulated; `Linear.compute` says what each means."""
+    compute_where: list[FactCase] = []
+    """Where it computes in another way: the value of the first line that holds, else `compute`."""
     gates: list[JointRule] = []
     """Why the engine refuses it, in its order; the first that holds speaks. None: it is always accepted."""
     extends: str | None = None
@@ -49,6 +51,8 @@ class LinearKernel(Strict, frozen=True, kw_only=True):
     """Its value of VLLM_NVFP4_GEMM_BACKEND, where releases had that."""
     multiple_of: int | None = None
     """K and N are padded to a multiple of this by the engine."""
+    multiple_of_n: int | None = None
+    """N is padded to a multiple of this, where it is another one than K's."""
     note: str | None = None
     sources: list[Source] = []
 

@@ -43,6 +43,9 @@ class Sm(Strict, frozen=True, kw_only=True):
     """Largest shared memory of one thread block, KiB (CUDA C++ programming guide, compute capabilities)."""
     instead_of_bfloat16: str | None = None
     """What `--dtype auto` makes of a bfloat16 model where the engine refuses bfloat16; None where it runs."""
+    note: str | None = None
+    """What holds of every answer about it, such as which of the engine's wheels have code for it."""
+    sources: list[Source] = []
 
 
 class KvCacheDtype(Strict, frozen=True, kw_only=True):
@@ -112,7 +115,9 @@ class BackendFacts(Strict, frozen=True, kw_only=True):
     missing_dependency: Condition | None = None
     """MLA prefill: where this holds, the backend's package is not there."""
     unasked: Flag | None = None
-    """Where this holds, the model makes layers of this backend by itself: a refusal by the selector stops nothing."""
+    """Where this holds, the model makes layers of this backend by itself and does not ask the selector."""
+    answered_by_model: list[str] | None = None
+    """Codes of the selector's refusals that stop nothing where `unasked` holds, since the model answers them itself."""
     unimportable: str | None = None
     """The engine lists the backend but cannot import it: its words."""
     sources: list[Source] = []

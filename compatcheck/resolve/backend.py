@@ -248,6 +248,7 @@ class BackendProgram:
         self.checks: list[Check] = []
         self.pages = Pages(self.facts["block_sizes"], compiler)
         self.unasked: Predicate = compiler.flag(self.facts["unasked"] or False)
+        self.answered_by_model = frozenset(self.facts["answered_by_model"] or ())
         for check in selector:
             if in_release(check.since or "0", check.until, release):
                 self.checks += self._build(check)

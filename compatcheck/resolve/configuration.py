@@ -55,6 +55,8 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     model_type: str | None = None
     weight_quantization: str | None = None
     has_flashinfer: bool | None = None
+    has_hpc: bool | None = None
+    """Whether the module hpc can be imported; the engine installs none, and no default is taken."""
     slot_mapping_helpers: bool | None = None
     """Whether the installed FlashInfer really has the two helpers; a probed host knows, a version only suggests."""
     linear: str | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compatcheck.matrix.model import Grants
+from compatcheck.matrix.model import FactCase, Grants
 
 _COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
@@ -65,3 +65,11 @@ def describe_grants(grants: Grants | None) -> str:
     return "; ".join(
         describe_constraint(g.values) + (f" where {describe_condition(g.when)}" if g.when else "") for g in grants
     )
+
+
+def describe_where(case: FactCase) -> str:
+    """Return from which release and where a line of a decision list holds: 'since 0.31.0 where sm is 12.x'."""
+    parts = [f"since {case.since}"] if case.since else []
+    parts += [f"before {case.until}"] if case.until else []
+    parts += [f"where {describe_condition(case.when)}"] if case.when else []
+    return " ".join(parts)

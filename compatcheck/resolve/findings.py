@@ -37,8 +37,10 @@ class FindingFactory:
 
     # -------------------------------------------------------------------------------- the selector
 
-    def from_judgement(self, engine: EngineProgram, judgement: Judgement, facts: Any) -> list[Finding]:
-        """Return a finding for each refusal of one backend."""
+    def from_judgement(
+        self, engine: EngineProgram, judgement: Judgement, facts: Any, only: list[Check] | None = None
+    ) -> list[Finding]:
+        """Return a finding for each refusal of one backend, or only for some of them."""
         if judgement.findings is None:
             judgement.findings = (
                 [self._unimportable(engine, judgement, facts)]
@@ -48,7 +50,9 @@ class FindingFactory:
                     for check, words in zip(judgement.checks, judgement.words, strict=True)
                 ]
             )
-        return judgement.findings
+        if only is None:
+            return judgement.findings
+        return [f for f, check in zip(judgement.findings, judgement.checks, strict=True) if check in only]
 
     def _from_check(self, engine: EngineProgram, backend: str, check: Check, words: str, facts: Any) -> Finding:
         key = (check, check.text(facts))
@@ -180,6 +184,7 @@ class FindingFactory:
             effect="note",
             message=f"{engine.engine.title} {engine.release}'s selector would refuse {judgement.backend} ({words}), "
             "but the model makes these layers itself and does not ask it.",
+            why=f"The class is {entry.cls}." if entry.cls else None,
             sources=sources(entry.sources),
             line=self._line(("engines", str(facts.engine), "backends", judgement.backend)),
             backend=judgement.backend,
@@ -228,7 +233,7 @@ class FindingFactory:
             words=refusal.match,
             actual=f"flashinfer_version={facts.flashinfer_version}",
             why=refusal.why,
-            fix=refusal.fix or "Choose another backend or KV-cache dtype.",
+            fix=refusal.fix or default_fix(kernel),
             exception=refusal.exception,
             sources=sources(refusal.sources or kernel.sources),
             line=self._line(("kernels", id_)),
@@ -254,6 +259,13 @@ class FindingFactory:
 
     def _line(self, path: tuple[str | int, ...]) -> str | None:
         return self._loaded.line(path)
+
+
+def default_fix(kernel: Kernel) -> str:
+    """Return what to do about a refusal by a library kernel that says nothing of its own."""
+    if kernel.phase == "gemm":
+        return "Choose another kernel with --linear-backend, or leave the option out."
+    return "Choose another backend or KV-cache dtype."
 
 
 def _history(backend: Backend, check: Check) -> tuple[str, ...]:

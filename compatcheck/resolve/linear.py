@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from compatcheck.matrix.linear_model import Linear, LinearKernel, LinearWords
+from compatcheck.matrix.linear_model import Compute, Linear, LinearKernel, LinearWords
 from compatcheck.matrix.model import FactCase, JointRule, PriorityCase
 from compatcheck.matrix.versions import parse
 from compatcheck.resolve.backend import Check, FirstOf, in_release, of_release
@@ -65,6 +65,10 @@ class LinearProgram:
         self._cases = self._order_cases()
         self._order = DecisionList([FactCase(value=i, when=c.when) for i, c in enumerate(self._cases)], compiler)
         self._gates = {name: self._checks(name, compiler) for name in self.kernels}
+        self._compute = {
+            name: DecisionList(of_release(linear.kernels[name].compute_where, release), compiler)
+            for name in self.kernels
+        }
 
     def _order_cases(self) -> list[PriorityCase]:
         at = parse(self.release)
@@ -81,6 +85,20 @@ class LinearProgram:
             checks.append(Check(rule.code, rule.words, FirstOf(list(earlier), own), rule))
             earlier.append(own)
         return checks
+
+    def compute(self, name: str, facts: Any) -> Compute:
+        """Return how a kernel computes a layer: native, weight-only or emulated."""
+        elsewhere: Any = self._compute[name].value(facts)
+        return self.linear.kernels[name].compute if elsewhere in (None, UNKNOWN) else elsewhere
+
+    def named_by(self, option: str) -> list[str]:
+        """Return the kernels that a value of --linear-backend names and that some order of this release holds."""
+        in_order: set[str] = set()
+        for case in self._cases:
+            in_order.update(case.order)
+            if case.when is None:
+                break  # nothing after a line without a condition is ever read
+        return [name for name in self.options.get(option, ()) if name in in_order and name in self.kernels]
 
     def words(self, lines: list[LinearWords]) -> LinearWords | None:
         """Return what this release says, or None where it says nothing."""

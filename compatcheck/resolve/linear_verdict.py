@@ -64,7 +64,7 @@ class LinearJudge:
         answer: LinearAnswer | None = None
         untested: str | None = None
         if selected is not None:
-            answer = _answer(program.linear, selected, facts)
+            answer = _answer(program, selected, facts)
             covered = {kernel for f in ruled for kernel in self._resolver.matrix.rules[f.code].kernels}
             if selected not in covered or not any(f.effect == "unsupported" for f in ruled):
                 asked, untested, library_missing = self._ask_library(answer, facts)
@@ -161,20 +161,21 @@ class LinearJudge:
         return [], None, missing if present else missing | {"flashinfer_version"}
 
 
-def _answer(linear: Linear, selected: str, facts: Any) -> LinearAnswer:
-    kernel = linear.kernels[selected]
-    meaning = linear.compute[kernel.compute]
+def _answer(program: LinearProgram, selected: str, facts: Any) -> LinearAnswer:
+    kernel = program.linear.kernels[selected]
+    compute = program.compute(selected, facts)
+    meaning = program.linear.compute[compute]
     return LinearAnswer(
         kernel=selected,
         title=kernel.title,
         scheme=facts.linear,
-        compute=kernel.compute,
+        compute=compute,
         speed=meaning.speed,
         accuracy=meaning.accuracy,
         library_kernel=kernel.kernel,
         multiple_of=kernel.multiple_of,
         padded_in_features=_padded(facts.in_features, kernel.multiple_of),
-        padded_out_features=_padded(facts.out_features, kernel.multiple_of),
+        padded_out_features=_padded(facts.out_features, kernel.multiple_of_n or kernel.multiple_of),
         note=kernel.note,
     )
 

@@ -20,6 +20,7 @@ from compatcheck.resolve.kernel import KERNEL_DTYPES, KernelCell, KernelProgram
 from compatcheck.resolve.normalise import Normalised, normalise
 from compatcheck.resolve.parts import NO_ROUTE, NOTHING_SAID, Asked, Library, Ruled, Taken, assemble
 from compatcheck.resolve.rules import RuleGroups, RuleProgram, compile_rules, group_rules
+from compatcheck.resolve.unasked import left_unanswered
 from compatcheck.resolve.verdict import Finding, RouteAnswer, Verdict
 
 if TYPE_CHECKING:
@@ -150,13 +151,10 @@ class Resolver:
             selection = engine.select(facts)
         elif facts.backend in engine.present:
             judgement = engine.judge(facts.backend, facts)
-        unasked = (
-            judgement is not None
-            and judgement.accepted is False
-            and engine.program(judgement.backend).unasked.test(facts) is True
-        )
+        left = None if judgement is None else left_unanswered(engine.program(judgement.backend), judgement, facts)
+        unasked = left == []
         sm = facts.sm if selection is not None else None
-        key = (engine, judgement, unasked, selection, outside and outside[1], sm)
+        key = (engine, judgement, left is not None, selection, outside and outside[1], sm)
         asked = self._asked.get(key)
         if asked is None:
             if len(self._asked) > _CACHE_LIMIT:
@@ -165,7 +163,7 @@ class Resolver:
             if judgement is not None and unasked:
                 findings.append(self.make.not_asked(engine, judgement, facts))
             elif judgement is not None:
-                findings += self.make.from_judgement(engine, judgement, facts)
+                findings += self.make.from_judgement(engine, judgement, facts, left)
             if selection is not None and selection.accepts is False:
                 findings.append(self.make.nothing_selected(engine, selection, facts))
                 findings += [f for j in selection.judgements for f in self.make.from_judgement(engine, j, facts)]

@@ -91,7 +91,7 @@ def test_attention_leads_where_it_is_worse(cli: Cli, model: Path) -> None:
     code, document = ask(cli, "9.0", "0.33.0", *words)
     assert (code, document["verdict"]) == (1, "unsupported")
     found = {f["code"] for f in document["findings"]}
-    assert {"selector-kv-cache-dtype", "linear-weight-only"} <= found
+    assert {"selector-kv-cache-dtype", "linear-humming-weight-only"} <= found
 
 
 @pytest.mark.parametrize(

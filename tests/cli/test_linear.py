@@ -19,7 +19,7 @@ def test_text(cli: Cli) -> None:
     assert "selection: HummingNvFp4LinearKernel\n" in done.stdout
     assert "  CutlassNvFp4LinearKernel: CUTLASS FP4 kernels not available\n" in done.stdout
     assert "kernel: Humming (weight-only)\n" in done.stdout
-    assert "warning[linear-weight-only]" in done.stdout
+    assert "warning[linear-humming-weight-only]" in done.stdout
     assert "KV cache" not in done.stdout
 
 

@@ -116,7 +116,7 @@ def test_linear_kernels_are_those_of_each_distinct_gpu(cli: Cli, tmp_path: Path)
     ]
     text = cli(*asked).stdout
     assert text.count("NVFP4 linear layers") == 2
-    assert "  W4A4    HummingNvFp4LinearKernel (weight-only): linear-weight-only\n" in text
+    assert "  W4A4    HummingNvFp4LinearKernel (weight-only): linear-humming-weight-only\n" in text
     assert "  W4A4    FlashInferCutlassNvFp4LinearKernel (native)\n" in text
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from compatcheck.docs.evidence import SAID, Proof, read_all
 from compatcheck.docs.pages.attention_backends import row_proof
+from compatcheck.docs.pages.changes import verdicts
 from compatcheck.docs.site import Site
 from compatcheck.docs.states import rows_of
 from compatcheck.matrix.load import LoadedMatrix
@@ -29,7 +30,8 @@ def test_every_cell_is_said_once(proof: Proof) -> None:
     said = proof.said()
     assert set(said) <= set(SAID)
     assert sum(said.values()) == len(proof.evidence.cells)
-    assert said["refused as declared"] == proof.evidence.coverage.refused_as_declared
+    refused = said["refused as declared"] + said["fails to compile as declared"]
+    assert refused == proof.evidence.coverage.refused_as_declared
     assert said["right"] < proof.counts["confirmed"]
 
 
@@ -85,3 +87,10 @@ def test_every_code_names_where_it_was_seen(site: Site) -> None:
     assert not any("0.18.1" in source.ref for source in site.catalog["fi-nvfp4-head64"].sources)
     assert site.catalog["b12x-not-installed"].fix is not None
     assert "pip install vllm[b12x]" in site.catalog["b12x-not-installed"].fix
+
+
+def test_changes_compare_no_model_that_the_earlier_release_lacks(site: Site) -> None:
+    lines = [line for line in verdicts(site, "0.23.0", "0.24.0") if line["backend"].endswith("_DSV4")]
+    shapes = {shape for line in lines for _, shapes, _ in line["where"] for shape in shapes}
+    assert "512 (DeepSeek V4)" in shapes
+    assert "512 (DeepSeek V4.1)" not in shapes

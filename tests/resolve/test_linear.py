@@ -61,7 +61,32 @@ def test_every_slow_kernel_is_said_to_be_slow(loaded: LoadedMatrix) -> None:
     said = {"weight-only": "linear-weight-only", "emulated": "linear-emulated"}
     for code in said.values():
         named = set(loaded.matrix.rules[code].kernels)
-        assert named == {name for name, k in linear.kernels.items() if said.get(k.compute) == code}
+        whole = {name for name, k in linear.kernels.items() if said.get(k.compute) == code and not k.compute_where}
+        assert named == whole
+
+
+@pytest.mark.parametrize(
+    ("sm", "release", "compute"),
+    [
+        ("12.0", "0.33.0", "native"),
+        ("12.1", "0.31.0", "native"),
+        ("12.0", "0.30.0", "weight-only"),
+        ("9.0", "0.33.0", "weight-only"),
+    ],
+)
+def test_humming_computes_in_fp4_on_sm_12x_only(loaded: LoadedMatrix, sm: str, release: str, compute: str) -> None:
+    answer = ask(loaded, sm=sm, engine_version=release, linear_backend="humming", in_features=3696, out_features=3000)
+    assert answer.linear is not None
+    assert (answer.selected, answer.linear.compute) == ("HummingNvFp4LinearKernel", compute)
+    assert ("linear-humming-weight-only" in codes(answer)) is (compute == "weight-only")
+    assert (answer.linear.padded_in_features, answer.linear.padded_out_features) == (3712, 3072)
+
+
+@pytest.mark.parametrize("release", ["0.24.0", "0.27.1", "0.28.0"])
+def test_an_option_may_name_a_kernel_that_is_in_no_order(loaded: LoadedMatrix, release: str) -> None:
+    answer = ask(loaded, sm="12.0", engine_version=release, linear_backend="flashinfer_b12x")
+    named = loaded.resolver.linear.program("vllm", release).named_by("flashinfer_b12x")
+    assert (answer.engine_accepts, bool(named)) == ((True, True) if release == "0.28.0" else (False, False))
 
 
 @pytest.mark.parametrize("sm", ["7.5", "8.9", "9.0", "11.0", "12.0", "12.1"])

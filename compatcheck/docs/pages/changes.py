@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from compatcheck.docs.axes import SHAPES
+from compatcheck.docs.axes import shapes_of
 from compatcheck.docs.linear_asks import environment_value
 from compatcheck.docs.linear_states import MARKS as LINEAR_MARKS
 from compatcheck.docs.linear_states import short
@@ -78,7 +78,7 @@ def linear(site: Site, old: str, new: str) -> dict[str, Any] | None:
     if grid is None:
         return None
     before, after = grid.program(old), grid.program(new)
-    options = [{name for name, kernels in p.options.items() if set(kernels) & set(p.kernels)} for p in (before, after)]
+    options = [{name for name in p.options if p.named_by(name)} for p in (before, after)]
     found = {
         "kernels_added": [n for n in after.kernels if n not in before.kernels],
         "kernels_removed": [n for n in before.kernels if n not in after.kernels],
@@ -124,7 +124,8 @@ def _rules(site: Site, old: str, new: str, *, holds: bool) -> list[Any]:
 def verdicts(site: Site, old: str, new: str) -> list[dict[str, Any]]:
     """Return which cells say something else, each release with the FlashInfer that it pins.
 
-    Cells of one backend that went the same way on the same SMs are one line.
+    Cells of one backend that went the same way on the same SMs are one line. A model that the earlier release does not
+    know is not compared.
     """
     grid, states = site.grid, site.states
     lines: list[dict[str, Any]] = []
@@ -136,7 +137,7 @@ def verdicts(site: Site, old: str, new: str) -> list[dict[str, Any]]:
         moved: dict[tuple[str, str, tuple[str, ...]], dict[tuple[str, str], list[str]]] = {}
         for kv in dtypes:
             for sm in grid.differing_sms(old, new, backend, kv):
-                for shape in SHAPES[grid.kind(backend).id]:
+                for shape in shapes_of(grid.kind(backend).id, old):
                     was = states.of(old, backend, sm, kv, shape.id)
                     now = states.of(new, backend, sm, kv, shape.id)
                     if was.state != now.state:

@@ -90,6 +90,7 @@ class _Packed:
             cell.missing,
             cell.untested,
             _intern(self.tried, tried),
+            cell.compute,
         )
 
 
@@ -113,6 +114,7 @@ def _kernel(site: Site, name: str) -> dict[str, Any]:
             "since": kernel.since,
             "library": kernel.kernel,
             "multiple_of": kernel.multiple_of,
+            "multiple_of_n": kernel.multiple_of_n,
             "note": kernel.note,
             "sources": [source.ref for source in kernel.sources],
             "proof": proofs if kernel.kernel else [],

@@ -51,8 +51,43 @@ def pages(site: Site) -> Iterator[Page]:
             "mla": mla,
             "entries": [entry for entry in entries if entry not in mla],
             "facts": site.matrix.kv_cache_dtypes[KV],
+            "others": others(grid),
         },
     )
+
+
+def others(grid: Grid) -> list[dict[str, Any]]:
+    """Return the other backends that run the dtype under the newest release: SMs and what is said of them."""
+    found = []
+    for backend in grid.backends(grid.newest):
+        if backend == BACKEND:
+            continue
+        for shape in SHAPES[grid.kind(backend).id]:
+            said: dict[Said, list[str]] = {}
+            for sm in grid.sms:
+                cell = grid.cell(grid.newest, backend, sm, KV, shape.id)
+                said.setdefault(said_of(grid, cell), []).append(sm)
+            runs = {one: sms for one, sms in said.items() if one.state in ("runs", "degraded")}
+            found += [
+                {
+                    "backend": backend,
+                    "shape": shape.title,
+                    "said": one,
+                    "sms": sms,
+                    "since": _since(grid, backend, sms[0], shape.id),
+                }
+                for one, sms in runs.items()
+            ]
+    return found
+
+
+def _since(grid: Grid, backend: str, sm: str, shape: str) -> str | None:
+    """Return the first release in which a backend runs the dtype."""
+    for release in grid.releases:
+        known = KV in grid.kv_of(release) and backend in grid.backends(release)
+        if known and said_of(grid, grid.cell(release, backend, sm, KV, shape)).state in ("runs", "degraded"):
+            return release
+    return None
 
 
 def _answer(grid: Grid, release: str, sm: str, head: str, fi: str | None = None) -> Answer:

@@ -12,8 +12,9 @@ from compatcheck.docs.linear_states import MARKS, short
 from compatcheck.docs.linear_tables import OTHERWISE, columns, orders, picks, runs
 from compatcheck.docs.pages import Page
 from compatcheck.docs.states import ranges
+from compatcheck.matrix.versions import parse
 from compatcheck.resolve.configuration import Configuration
-from compatcheck.resolve.describe import describe_condition
+from compatcheck.resolve.describe import describe_condition, describe_where
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +56,10 @@ def pages(site: Site) -> Iterator[Page]:
             "forced": [_line(site, case) | {"kernel": case.value} for case in linear.forced if case.value is not None],
             "preferred": _preferred(grid),
             "kernels": [_kernel(site, name, kernel) for name, kernel in linear.kernels.items()],
-            "options": [(name, o.kernels, _named(grid, name)) for name, o in linear.options.items() if o.kernels],
+            "options": [
+                (name, _came(grid, name), _named(grid, name)) for name, o in linear.options.items() if o.kernels
+            ],
+            "elsewhere_computed": describe_where,
             "elsewhere": [name for name, option in linear.options.items() if not option.kernels],
             "variables": _variables(site),
             "entries": [entry for entry in site.catalog.values() if entry.linear],
@@ -157,9 +161,19 @@ def _named(grid: LinearGrid, option: str) -> str:
     has = []
     for release in grid.releases:
         program = grid.program(release)
-        if set(program.options.get(option, ())) & set(program.kernels):
+        if program.named_by(option):
             has.append(release)
     return ranges(has, grid.releases)
+
+
+def _came(grid: LinearGrid, option: str) -> list[tuple[str, str | None]]:
+    """Return the kernels of a value of --linear-backend, with the release of those that came after the first."""
+    first = {
+        name: next((r for r in grid.releases if name in grid.program(r).named_by(option)), None)
+        for name in grid.linear.options[option].kernels
+    }
+    oldest = min((release for release in first.values() if release), key=parse, default=None)
+    return [(name, release if release != oldest else None) for name, release in first.items()]
 
 
 def _variables(site: Site) -> list[tuple[str, str, str]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from compatcheck.docs.pages import Page
+from compatcheck.resolve.describe import describe_condition
+from compatcheck.resolve.findings import NOT_ASKED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,5 +40,26 @@ def pages(site: Site) -> Iterator[Page]:
                 "alternatives": alternatives if len(alternatives) > 1 else [],
                 "proofs": site.code_proof(entry.code),
                 "backends": site.engine.backends,
+                "unasked": unasked(site) if entry.code == NOT_ASKED else [],
             },
         )
+
+
+def unasked(site: Site) -> list[dict[str, Any]]:
+    """Return the backends of the newest release whose layers some models make themselves, and where."""
+    grid = site.grid
+    engine = grid.resolver.engine(grid.engine_name, grid.newest)
+    found = []
+    for name in grid.backends(grid.newest):
+        facts = engine.program(name).facts
+        if facts["unasked"]:
+            found.append(
+                {
+                    "backend": name,
+                    "cls": site.engine.backends[name].cls,
+                    "when": describe_condition(facts["unasked"]) if isinstance(facts["unasked"], dict) else "always",
+                    "answered": facts["answered_by_model"] or [],
+                    "sources": [source.ref for source in site.engine.backends[name].sources],
+                }
+            )
+    return found

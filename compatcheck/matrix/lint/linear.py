@@ -49,6 +49,9 @@ def _names(context: Context, path: Path, linear: Linear) -> Iterator[tuple[Path,
         if kernel.kernel is not None:
             yield from _known("kernel", kernel.kernel, context.names("kernels"), (*here, "kernel"))
         yield from _known("way of computing", kernel.compute, list(linear.compute), (*here, "compute"))
+        for index, case in enumerate(kernel.compute_where):
+            there = (*here, "compute_where", index, "value")
+            yield from _known("way of computing", str(case.value), list(linear.compute), there)
         if not kernel.sources:
             yield here, "no source: say where this was seen (file:symbol@version, or a URL)"
 
