@@ -12,7 +12,7 @@ from compatcheck.launch.env_file import read_env_file
 from compatcheck.launch.environment import EnvironmentFacts, read_environment
 from compatcheck.launch.flag_table import FlagTable, table
 from compatcheck.launch.linear_plan import LinearPlan
-from compatcheck.launch.linear_reading import FORCING, environment_fields, read_linear
+from compatcheck.launch.linear_reading import FORCING, environment_fields, read_linear, truth_of
 from compatcheck.launch.model import Launch, LaunchFacts, Layer, Placed, Report, Setting, Word
 from compatcheck.launch.model_reading import ModelReader
 from compatcheck.launch.option_facts import OptionFacts
@@ -131,7 +131,7 @@ class _Reader:
         values = {variable: word.text for variable, word in environment.linear.items() if not word.dynamic}
         fields, wrong = environment_fields(values, engine, self.flags)
         opened = [variable for variable, word in environment.linear.items() if word.dynamic]
-        opened += [f"what {v} forces" for v in FORCING if v in values and values[v] not in ("", "0")]
+        opened += [f"what {v} forces" for v in FORCING if v in values and truth_of(values[v]) is None]
         opened += [option for option in ("--linear-backend", "--kernel-config") if option in options.open]
         plan = read_linear(
             name,

@@ -21,8 +21,8 @@ from compatcheck.resolve.verdict import Finding, FindingSource
 NAMED_NVFP4 = re.compile(r"nvfp4|[-_]fp4(?:[-_]|$)", re.I)
 """Model ids that say that the checkpoint is FP4, whatever is in its configuration."""
 PREFIXES = ("model.layers", "model.language_model.layers", "language_model.model.layers")
-FORCING = ("VLLM_USE_FBGEMM", "VLLM_USE_NVFP4_CT_EMULATIONS")
-"""Variables that force a kernel up to 0.23 in ways that the matrix does not state."""
+FORCING = {"VLLM_USE_FBGEMM": "use_fbgemm", "VLLM_USE_NVFP4_CT_EMULATIONS": "use_nvfp4_ct_emulations"}
+"""Variables that force a kernel up to 0.23, and the fields that say so."""
 
 
 def read_linear(
@@ -118,6 +118,9 @@ def environment_fields(
         strange = [name for name in disabled if name not in kernels]
         if strange:
             wrong.append(_no_kernel(strange, kernels))
+    for variable, field in FORCING.items():
+        if truth_of(variables.get(variable, "0")):
+            fields[field] = True
     gemm = variables.get("VLLM_NVFP4_GEMM_BACKEND")
     if gemm is not None and engine is not None:
         refusal = env_refusal(engine, flags.release, gemm)
@@ -126,6 +129,14 @@ def environment_fields(
         else:
             wrong.append(_bad_gemm(refusal, flags.release))
     return {name: value for name, value in fields.items() if value}, wrong
+
+
+def truth_of(text: str) -> bool | None:
+    """Return what `bool(int(text))` makes of a variable's text; None where it is no whole number."""
+    try:
+        return bool(int(text))
+    except ValueError:
+        return None
 
 
 def _refused(algorithm: str, release: str) -> Finding:

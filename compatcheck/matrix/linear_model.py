@@ -71,6 +71,8 @@ class LinearWords(Limited, frozen=True, kw_only=True):
 
     words: str
     exception: str = "ValueError"
+    exceptions: dict[str, str] = {}
+    """Kernels about which it is said with another exception."""
     sources: list[Source] = []
 
 

@@ -145,3 +145,27 @@ def test_per_scheme_counts_for_its_scheme_only(cli: Cli, model: Path) -> None:
     text = '{"linear_backend_per_quant":{"nvfp4_w4a16":"humming"}}'
     document = ask(cli, "12.0", "0.33.0", "vllm", "serve", "m", "--kernel-config", text)[1]
     assert picked(document) == {"HummingNvFp4LinearKernel"}
+
+
+def test_variables_that_force_a_kernel(cli: Cli, model: Path) -> None:
+    write(model, MODELOPT)
+    emulation = {"EmulationNvFp4LinearKernel"}
+    for release in ("0.18.1", "0.20.0", "0.22.1", "0.23.0"):
+        words = ("VLLM_USE_NVFP4_CT_EMULATIONS=1", "VLLM_NVFP4_GEMM_BACKEND=marlin", "vllm", "serve", "m")
+        assert picked(ask(cli, "12.0", release, *words)[1]) == emulation
+        off = ("VLLM_USE_NVFP4_CT_EMULATIONS=0", "vllm", "serve", "m")
+        assert picked(ask(cli, "12.0", release, *off)[1]) == {"FlashInferCutlassNvFp4LinearKernel"}
+        both = ("VLLM_USE_FBGEMM=1", "VLLM_USE_NVFP4_CT_EMULATIONS=1", "vllm", "serve", "m")
+        code, document = ask(cli, "12.0", release, *both)
+        refused = next(f for f in document["findings"] if f["code"] == "no-linear-kernel")
+        assert (code, picked(document)) == (1, {None})
+        assert refused["exception"] == ("ImportError" if release == "0.18.1" else "ValueError")
+        there = ask(cli, "10.0", release, *both, before=("--has-fbgemm",))[1]
+        assert picked(there) == {"FbgemmNvFp4LinearKernel"}
+    option = ("VLLM_USE_NVFP4_CT_EMULATIONS=1", "vllm", "serve", "m", "--linear-backend", "marlin")
+    assert picked(ask(cli, "12.0", "0.23.0", *option)[1]) == {MARLIN}
+    gone = ask(cli, "12.0", "0.24.0", "VLLM_USE_NVFP4_CT_EMULATIONS=1", "vllm", "serve", "m")[1]
+    assert picked(gone) == {"FlashInferCutlassNvFp4LinearKernel"}
+    write(model, compressed(None, ["lm_head"]))
+    weights = ask(cli, "12.0", "0.23.0", "VLLM_USE_NVFP4_CT_EMULATIONS=1", "vllm", "serve", "m")[1]
+    assert picked(weights) == {MARLIN}
