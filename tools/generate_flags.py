@@ -28,6 +28,11 @@ from typing import Any
 from wheel_types import Spec, Wheel, assigned, name_of, options_of, spec_of
 from wheel_variables import variables_of
 
+FOLDING = "lambda s: s.lower().replace('-', '_')"
+"""A `type` that makes values small and their dashes underscores."""
+WITH_KEYS = ("--attention-config", "--kv-transfer-config", "--compilation-config", "--kernel-config")
+"""JSON options whose keys are compared with the fields of their class, which forbids others."""
+
 
 class NotUnderstoodError(Exception):
     """An argument definition of a shape that this script does not know."""
@@ -44,6 +49,7 @@ class Calls:
         self.function = function
         self.configs: dict[str, str] = {}  # model_kwargs -> ModelConfig
         self.locals: dict[str, tuple[str, str]] = {}  # moe_backend_kwargs -> (KernelConfig, moe_backend)
+        self.folded: set[str] = set()  # locals whose "type" folds the spelling of what is written
         self.flags: dict[str, Spec] = {}
 
     def read(self) -> dict[str, Spec]:
@@ -57,6 +63,9 @@ class Calls:
         return self.flags
 
     def _assignment(self, node: ast.stmt) -> None:
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if isinstance(target, ast.Subscript) and isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+            self._lambda(target, node.value)
         name, value = assigned(node)
         if name is None or value is None:
             return
@@ -65,6 +74,14 @@ class Calls:
         found = self._subscript(value)
         if found:
             self.locals[name] = found
+
+    def _lambda(self, target: ast.Subscript, value: ast.Lambda) -> None:
+        """Note `X["type"] = lambda s: ...`: what the parser makes of a written value before it compares it."""
+        if not (isinstance(target.slice, ast.Constant) and target.slice.value == "type"):
+            return
+        if ast.unparse(value) != FOLDING or not isinstance(target.value, ast.Name):
+            raise NotUnderstoodError(f"{ast.unparse(target)} = {ast.unparse(value)}")
+        self.folded.add(target.value.id)
 
     def _subscript(self, node: ast.expr) -> tuple[str, str] | None:
         """Return (class, field) of `model_kwargs["dtype"]`, however it is wrapped."""
@@ -92,6 +109,8 @@ class Calls:
                 raise NotUnderstoodError(f"{options}: {ast.unparse(keyword.value)}")
             class_name, field_name = source
             spec |= spec_of(self.wheel, field_name, self.wheel.fields(class_name)[field_name])
+            if name_of(keyword.value) in self.folded:
+                spec["folds"] = True
             if isinstance(keyword.value, ast.Dict):
                 given |= {
                     str(k.value): v
@@ -192,7 +211,7 @@ def flags_of(root: Path) -> dict[str, Spec]:
     inverse = "class EnableDisableAction" in (root / "utils" / "argparse_utils.py").read_text("utf-8")
     for option, spec in flags.items():
         class_name = spec.pop("class", None)
-        if class_name is not None and option in ("--attention-config", "--kv-transfer-config", "--compilation-config"):
+        if class_name is not None and option in WITH_KEYS:
             spec["keys"] = [name for name in wheel.fields(class_name) if not name.startswith("_")]
         if inverse and spec["kind"] == "bool":
             for prefix, other in (("--enable-", "--disable-"), ("--disable-", "--enable-")):

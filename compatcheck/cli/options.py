@@ -32,6 +32,8 @@ HELP = {
     "linear": "Ask about a quantised linear layer instead of attention: nvfp4_w4a4 or nvfp4_w4a16.",
     "linear_backend": "vLLM's --linear-backend.",
     "nvfp4_gemm_backend": "Value of VLLM_NVFP4_GEMM_BACKEND.",
+    "use_fbgemm": "Whether VLLM_USE_FBGEMM is set.",
+    "use_nvfp4_ct_emulations": "Whether VLLM_USE_NVFP4_CT_EMULATIONS is set.",
     "disabled_kernels": "Value of VLLM_DISABLED_KERNELS: class names with commas.",
     "in_features": "Input features (K) of the layer on one rank.",
     "out_features": "Output features (N) of the layer on one rank.",

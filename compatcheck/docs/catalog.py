@@ -70,6 +70,12 @@ BUILT_IN_LINEAR = {
         "The option and its values came release by release; its parser refuses every other value.",
         "Use a release that has the value, or another way to choose the kernel.",
     ),
+    "linear-gemm-env-not-in-release": (
+        "The release does not know this value of VLLM_NVFP4_GEMM_BACKEND",
+        "init",
+        "Releases up to 0.23 read the variable, each with its own values, and refuse every other one.",
+        "Write one of the release's values, or remove it; from 0.24 on use --linear-backend.",
+    ),
     "linear-backend-not-for-layer": (
         "--linear-backend names no kernel for this layer, and the release picks as if it were not given",
         "selection",

@@ -11,7 +11,7 @@ from compatcheck.docs.linear_asks import BATCH_INVARIANT, ENGINE, Ask, asks
 from compatcheck.docs.linear_classes import Classes, leaders, number
 from compatcheck.docs.reasons import Reasons, without_values
 from compatcheck.resolve.configuration import LINEAR_SCHEMES, Configuration
-from compatcheck.resolve.normalise import normalise
+from compatcheck.resolve.normalise import dtype_on, normalise
 
 if TYPE_CHECKING:
     from compatcheck.matrix.linear_model import Linear
@@ -150,7 +150,8 @@ class LinearGrid:
 
     def _strip(self, base: Normalised, ask: Ask, sm: str) -> tuple[int, ...]:
         """Return the cells of an SM: one where the FlashInfer version cannot matter, else one per class of versions."""
-        unsaid = msgspec.structs.replace(base.facts, sm=sm, flashinfer_version=None, **ask.fields)
+        dtype = dtype_on(self._resolver.matrix, sm, str(base.facts.dtype))
+        unsaid = msgspec.structs.replace(base.facts, sm=sm, dtype=dtype, flashinfer_version=None, **ask.fields)
         verdict = self._judge(base, unsaid)
         known = verdict.linear is None or verdict.linear.library_kernel is None
         if self._quiet and known and "flashinfer_version" not in verdict.missing:

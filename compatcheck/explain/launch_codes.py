@@ -124,6 +124,15 @@ _TABLE: tuple[tuple[str, str, str, str, str, str, tuple[str, ...]], ...] = (
         ("/EngineArgs.__init__\\(\\) got an unexpected keyword argument/",),
     ),
     (
+        "launch-config-value",
+        "A value inside a JSON option that the release's configuration refuses",
+        "config",
+        "unsupported; a note where the release is only assumed and another takes it",
+        "--kernel-config takes for linear_backend what --linear-backend takes, which grew with the releases.",
+        "Write a value that the release has, or leave the key out.",
+        (),
+    ),
+    (
         "launch-config-key",
         "A key that the release's configuration class does not have",
         "config",

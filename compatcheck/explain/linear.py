@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compatcheck.explain.entry import Entry
-from compatcheck.matrix.linear_model import Linear, LinearKernel, LinearWords
+from compatcheck.matrix.linear_model import Linear, LinearEnvValues, LinearKernel, LinearWords
 from compatcheck.matrix.load import LoadedMatrix
 from compatcheck.matrix.versions import parse
 from compatcheck.resolve.describe import describe_condition, describe_where
@@ -103,6 +103,24 @@ def _options(title: str, linear: Linear, line: str | None) -> list[Entry]:
             line=line,
         ),
         Entry(
+            id="linear-gemm-env-not-in-release",
+            kind="selector rule",
+            title=f"The {title} release does not know the value of VLLM_NVFP4_GEMM_BACKEND",
+            words=tuple(entry.words.partition("{values}")[0].strip() for entry in linear.env_words),
+            facts=(
+                ("refused by", "engine"),
+                ("bites", "init"),
+                *((f"values {_releases(entry)}", ", ".join(entry.values)) for entry in linear.env_values),
+            ),
+            why="Every variable is read once the engine core stands, so the start fails whatever the model.",
+            fix="Write one of the values, or remove it; releases without the variable have --linear-backend.",
+            sources=sources(
+                [s for values_of in linear.env_values for s in values_of.sources]
+                + [s for said in linear.env_words for s in said.sources]
+            ),
+            line=line,
+        ),
+        Entry(
             id="linear-backend-overridden",
             kind="selector rule",
             title="Batch invariance overrides --linear-backend",
@@ -125,6 +143,12 @@ def _options(title: str, linear: Linear, line: str | None) -> list[Entry]:
             line=line,
         ),
     ]
+
+
+def _releases(entry: LinearEnvValues) -> str:
+    return " ".join(
+        part for part in (entry.since and f"since {entry.since}", entry.until and f"before {entry.until}") if part
+    )
 
 
 def _nothing_left(title: str, linear: Linear, line: str | None) -> Entry:

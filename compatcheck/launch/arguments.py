@@ -187,6 +187,7 @@ class _Parser:
             return text
         kind = flag.kind
         if kind == "choices":
+            text = flag.spelled(text)
             if text not in [str(choice) for choice in flag.choices] and text not in ("", "None"):
                 self._problem("bad-choice", word, flag.option, ", ".join(str(choice) for choice in flag.choices))
         elif kind == "int":

@@ -13,7 +13,7 @@ from compatcheck.launch.env_file import read_env_file
 from compatcheck.launch.environment import EnvironmentFacts, read_environment
 from compatcheck.launch.flag_table import FlagTable, table
 from compatcheck.launch.linear_plan import LinearPlan
-from compatcheck.launch.linear_reading import FORCING, environment_fields, read_linear
+from compatcheck.launch.linear_reading import FORCING, environment_fields, read_linear, truth_of
 from compatcheck.launch.model import Launch, LaunchFacts, Layer, Placed, Report, Setting, Word
 from compatcheck.launch.model_reading import ModelReader
 from compatcheck.launch.option_facts import OptionFacts
@@ -135,18 +135,17 @@ class _Reader:
     ) -> tuple[LinearPlan, list[Placed]]:
         """Return what the launch says of NVFP4 linear layers, and what it gets wrong there."""
         engine = self.matrix.engines[ENGINE].linear
-        kernels = engine.kernels if engine is not None else {}
         values = {variable: word.text for variable, word in environment.linear.items() if not word.dynamic}
-        known = [kernel.env for kernel in kernels.values() if kernel.env]
-        fields, wrong = environment_fields(values, list(kernels), known, self.flags)
+        fields, wrong = environment_fields(values, engine, self.flags)
         opened = [variable for variable, word in environment.linear.items() if word.dynamic]
-        opened += [f"what {v} forces" for v in FORCING if v in values and values[v] not in ("", "0")]
-        opened += ["--linear-backend"] if "--linear-backend" in options.open else []
+        opened += [f"what {v} forces" for v in FORCING if v in values and truth_of(values[v]) is None]
+        opened += [option for option in ("--linear-backend", "--kernel-config") if option in options.open]
         plan = read_linear(
             name,
             model.config,
             None if "--tensor-parallel-size" in options.open else options.tensor_parallel,
             {**fields, **options.linear},
+            options.linear_per_scheme,
             self.given,
             self.flags,
             exact=model.exact,

@@ -30,6 +30,12 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True):
     keys: tuple[str, ...] = ()
     inverse: str | None = None
     deprecated: bool = False
+    folds: bool = False
+    """Whether the parser makes a written value small, and its dashes underscores, before it compares it."""
+
+    def spelled(self, text: str) -> str:
+        """Return a written value as the parser compares it."""
+        return text.lower().replace("-", "_") if self.folds else text
 
 
 class FlagTable:

@@ -51,6 +51,8 @@ def judge_linear(
     missing: list[str] = []
     for layers in plan.layers:
         own = {name: value for name, value in fields.items() if name not in sizes}
+        if layers.scheme in plan.per_scheme:
+            own["linear_backend"] = plan.per_scheme[layers.scheme]
         configuration = Configuration(
             **shared,
             **own,

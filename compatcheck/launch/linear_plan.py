@@ -24,6 +24,8 @@ class LinearPlan(msgspec.Struct, frozen=True, kw_only=True):
     layers: tuple[LinearLayers, ...] = ()
     fields: dict[str, Any] = {}
     """Configuration fields of linear layers: linear_backend, disabled_kernels, ..."""
+    per_scheme: dict[str, str] = {}
+    """Scheme -> the linear_backend that its layers get instead."""
     findings: tuple[Finding, ...] = ()
     missing: tuple[str, ...] = ()
     stated: bool = False

@@ -14,16 +14,16 @@ from compatcheck.launch.linear_plan import LinearLayers, LinearPlan
 from compatcheck.launch.linear_scheme import MAX_LAYERS, Schemes, schemes_of
 from compatcheck.launch.linear_shapes import Shape, has_experts, shapes_of
 from compatcheck.launch.model_config import text_config
-from compatcheck.matrix.versions import parse
+from compatcheck.matrix.linear_model import Linear
 from compatcheck.resolve.configuration import LINEAR_FIELDS, Configuration
+from compatcheck.resolve.linear_env import EnvRefusal, env_refusal
 from compatcheck.resolve.verdict import Finding, FindingSource
 
 NAMED_NVFP4 = re.compile(r"nvfp4|[-_]fp4(?:[-_]|$)", re.I)
 """Model ids that say that the checkpoint is FP4, whatever is in its configuration."""
 PREFIXES = ("model.layers", "model.language_model.layers", "language_model.model.layers")
-ENV_UNTIL = "0.24.0"
-FORCING = ("VLLM_USE_FBGEMM", "VLLM_USE_NVFP4_CT_EMULATIONS")
-"""Variables that force a kernel up to 0.23 in ways that the matrix does not state."""
+FORCING = {"VLLM_USE_FBGEMM": "use_fbgemm", "VLLM_USE_NVFP4_CT_EMULATIONS": "use_nvfp4_ct_emulations"}
+"""Variables that force a kernel up to 0.23, and the fields that say so."""
 
 
 def read_linear(
@@ -31,6 +31,7 @@ def read_linear(
     config: dict[str, Any] | None,
     ranks: int | None,
     chosen: dict[str, Any],
+    per_scheme: dict[str, str],
     given: Configuration,
     flags: FlagTable,
     *,
@@ -39,6 +40,8 @@ def read_linear(
     open_: tuple[str, ...] = (),
 ) -> LinearPlan:
     """Return the plan. `chosen` are fields that options and variables set; `given` are those that the user states.
+
+    `per_scheme` are the values of linear_backend_per_quant, which count before `chosen` and not before `given`.
 
     `open_` names options and variables that choose a kernel by a value that only the shell knows.
 
@@ -66,6 +69,7 @@ def read_linear(
     return LinearPlan(
         layers=layers,
         fields=fields,
+        per_scheme={} if given.linear_backend is not None else per_scheme,
         findings=(_experts(),) if has_experts(text) else (),
         missing=open_ if layers else (),
         stated=bool(stated) or given.linear is not None,
@@ -100,12 +104,13 @@ def _schemes_of(shape: Shape, schemes: Schemes, count: int) -> list[str]:
 
 
 def environment_fields(
-    variables: dict[str, str], kernels: list[str], known: list[str], flags: FlagTable
+    variables: dict[str, str], engine: Linear | None, flags: FlagTable
 ) -> tuple[dict[str, Any], list[Finding]]:
     """Return the fields that variables set for linear layers, and what is wrong with their values.
 
-    `kernels` are the engine's NVFP4 kernels by class name, `known` the values of VLLM_NVFP4_GEMM_BACKEND.
+    `engine` is what the matrix says of the engine's linear layers.
     """
+    kernels = list(engine.kernels) if engine is not None else []
     fields: dict[str, Any] = {}
     wrong: list[Finding] = []
     disabled = [name.strip() for name in variables.get("VLLM_DISABLED_KERNELS", "").split(",") if name.strip()]
@@ -114,13 +119,25 @@ def environment_fields(
         strange = [name for name in disabled if name not in kernels]
         if strange:
             wrong.append(_no_kernel(strange, kernels))
+    for variable, field in FORCING.items():
+        if truth_of(variables.get(variable, "0")):
+            fields[field] = True
     gemm = variables.get("VLLM_NVFP4_GEMM_BACKEND")
-    if gemm and parse(flags.release) < parse(ENV_UNTIL):
-        if gemm in known:
+    if gemm is not None and engine is not None:
+        refusal = env_refusal(engine, flags.release, gemm)
+        if refusal is None:
             fields["nvfp4_gemm_backend"] = gemm
         else:
-            wrong.append(_bad_gemm(gemm, known, flags.release))
+            wrong.append(_bad_gemm(refusal, flags.release))
     return {name: value for name, value in fields.items() if value}, wrong
+
+
+def truth_of(text: str) -> bool | None:
+    """Return what `bool(int(text))` makes of a variable's text; None where it is no whole number."""
+    try:
+        return bool(int(text))
+    except ValueError:
+        return None
 
 
 def _refused(algorithm: str, release: str) -> Finding:
@@ -163,14 +180,16 @@ def _no_kernel(names: list[str], kernels: list[str]) -> Finding:
     )
 
 
-def _bad_gemm(value: str, known: list[str], release: str) -> Finding:
+def _bad_gemm(refusal: EnvRefusal, release: str) -> Finding:
     return findings.make(
         "launch-bad-variable",
         "The variable has a value that the release refuses",
-        f"vLLM {release} refuses VLLM_NVFP4_GEMM_BACKEND={value}; it takes {', '.join(known)}.",
+        f"vLLM {release} refuses VLLM_NVFP4_GEMM_BACKEND={refusal.value}; it takes {', '.join(refusal.known)}.",
         effect="unsupported",
         bites="init",
-        actual=value,
+        actual=refusal.value,
+        words=refusal.words,
+        exception=refusal.exception,
         fix="Write one of these values, or remove it.",
-        source=FindingSource(ref="vllm/envs.py:VLLM_NVFP4_GEMM_BACKEND@0.23.0"),
+        source=refusal.sources[0],
     )

@@ -31,6 +31,8 @@ class OptionFacts:
         self.backend_per_kind: dict[str, str] = {}
         self.linear: dict[str, Any] = {}
         """Configuration fields of linear layers."""
+        self.linear_per_scheme: dict[str, str] = {}
+        """Scheme of a linear layer -> its own linear_backend."""
         self.hf_overrides: dict[str, Any] = {}
         self.speculative: dict[str, Any] = {}
         self.hf_config_path: str | None = None

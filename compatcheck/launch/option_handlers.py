@@ -8,6 +8,7 @@ from typing import Any
 from compatcheck.launch import findings, refusals
 from compatcheck.launch.acceptance import with_keyword
 from compatcheck.launch.flag_table import takes_keyword
+from compatcheck.launch.kernel_config import read_kernel_config
 from compatcheck.launch.model import Placed, Setting
 from compatcheck.launch.option_facts import OptionFacts
 from compatcheck.resolve.normalise import KV_SPELLINGS
@@ -241,6 +242,7 @@ HANDLERS: dict[str, Callable[[OptionFacts, Setting], str]] = {
     "--kv-events-config": _kv_events,
     "--optimization-level": _optimization_level,
     "--linear-backend": _linear_backend,
+    "--kernel-config": read_kernel_config,
     "--disable-hybrid-kv-cache-manager": _hybrid_manager,
     "--speculative-config": _speculative,
     "--model": _model,
@@ -255,6 +257,7 @@ LACKING: dict[str, str | None] = {
     "--model": None,
     "--optimization-level": None,
     "--linear-backend": None,
+    "--kernel-config": None,
     "--kv-events-config": None,
 }
 """Option -> the configuration field that is missing without its value; None where the model's own facts say it."""

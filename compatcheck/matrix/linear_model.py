@@ -63,11 +63,20 @@ class LinearOption(Limited, frozen=True, kw_only=True):
     kernels: list[str] = []
 
 
+class LinearEnvValues(Limited, frozen=True, kw_only=True):
+    """The values of VLLM_NVFP4_GEMM_BACKEND that some releases take, in the engine's order."""
+
+    values: list[str]
+    sources: list[Source] = []
+
+
 class LinearWords(Limited, frozen=True, kw_only=True):
     """What the engine says in some releases; `{kernel}`, `{reason}` and fields are filled in."""
 
     words: str
     exception: str = "ValueError"
+    exceptions: dict[str, str] = {}
+    """Kernels about which it is said with another exception."""
     sources: list[Source] = []
 
 
@@ -85,6 +94,10 @@ class Linear(Strict, frozen=True, kw_only=True):
     orders: list[PriorityList]
     forced: list[FactCase]
     options: dict[str, LinearOption]
+    env_values: list[LinearEnvValues] = []
+    """What VLLM_NVFP4_GEMM_BACKEND may be; releases without a line do not read it."""
+    env_words: list[LinearWords] = []
+    """VLLM_NVFP4_GEMM_BACKEND is none of them; `{value}` and `{values}` are filled in."""
     selected_words: str
     none_words: list[LinearWords]
     """No kernel is left; the reasons follow, one a line."""

@@ -7,6 +7,9 @@ from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.findings import NOT_ASKED
 from compatcheck.resolve.verdict import Finding, Verdict
 
+LINEAR_REFUSALS = ("no-linear-kernel", "linear-gemm-env-not-in-release")
+"""Findings whose words are the engine's own where it builds no linear layer."""
+
 
 def render(matrix: Matrix, verdict: Verdict, facts: Configuration) -> str:
     """Return the engine's error, or its line about the backend in use and, below it, the class that it loads.
@@ -20,7 +23,7 @@ def render(matrix: Matrix, verdict: Verdict, facts: Configuration) -> str:
     if facts.linear is not None and engine.linear is not None:
         if verdict.selected is not None:
             return engine.linear.selected_words.replace("{kernel}", verdict.selected)
-        refused = next((f for f in verdict.findings if f.code == "no-linear-kernel"), None)
+        refused = next((f for f in verdict.findings if f.code in LINEAR_REFUSALS), None)
         return f"{refused.exception}: {refused.words}" if refused else ""
     if facts.backend is not None:
         if verdict.engine_accepts is False and not any(f.code == NOT_ASKED for f in verdict.findings):

@@ -63,6 +63,10 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     linear_backend: str | None = None
     nvfp4_gemm_backend: str | None = None
     """VLLM_NVFP4_GEMM_BACKEND, which releases before 0.24 read."""
+    use_fbgemm: bool | None = None
+    """VLLM_USE_FBGEMM, which releases before 0.24 read."""
+    use_nvfp4_ct_emulations: bool | None = None
+    """VLLM_USE_NVFP4_CT_EMULATIONS, which releases before 0.24 read."""
     disabled_kernels: tuple[str, ...] | None = None
     """VLLM_DISABLED_KERNELS: names of kernel classes."""
     in_features: int | None = None
@@ -89,6 +93,8 @@ NULLABLE = frozenset(
         "linear",
         "linear_backend",
         "nvfp4_gemm_backend",
+        "use_fbgemm",
+        "use_nvfp4_ct_emulations",
         "disabled_kernels",
         "in_features",
         "out_features",
@@ -129,6 +135,8 @@ LINEAR_FIELDS = frozenset(
     {
         "linear_backend",
         "nvfp4_gemm_backend",
+        "use_fbgemm",
+        "use_nvfp4_ct_emulations",
         "disabled_kernels",
         "in_features",
         "out_features",

@@ -164,7 +164,8 @@ class LinearProgram:
         said = self.words(self.linear.forced_words)
         assert said is not None
         text = fill(said.words, facts, {"kernel": name, "reason": judgement.words})
-        return LinearSelection(None, [judgement], frozenset(), (said.exception, text), forced=True)
+        exception = said.exceptions.get(name, said.exception)
+        return LinearSelection(None, [judgement], frozenset(), (exception, text), forced=True)
 
     def _walk(self, order: list[str], facts: Any, unmatched: bool) -> LinearSelection:
         disabled = self.words(self.linear.disabled_words)

@@ -11,6 +11,7 @@ from compatcheck.resolve.normalise import normalise
 if TYPE_CHECKING:
     from compatcheck.resolve.resolver import Resolver
 
+_FORCING = ("linear_backend", "nvfp4_gemm_backend", "use_fbgemm", "use_nvfp4_ct_emulations", "disabled_kernels")
 Change = tuple[tuple[str, Any], ...]
 
 
@@ -23,7 +24,7 @@ def linear_changes(resolver: Resolver, given: Configuration) -> list[Change]:
     facts = normal.facts
     engine = resolver.engine(str(facts.engine), normal.release)
     program = resolver.linear.program(str(facts.engine), normal.release)
-    forced = [name for name in ("linear_backend", "nvfp4_gemm_backend", "disabled_kernels") if getattr(facts, name)]
+    forced = [name for name in _FORCING if getattr(facts, name)]
     changes: list[Change] = [((name, None),) for name in forced]
     changes += [
         (("linear_backend", name),)

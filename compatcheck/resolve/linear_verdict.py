@@ -10,6 +10,7 @@ from compatcheck.resolve.clusters import in_order
 from compatcheck.resolve.configuration import FIELDS
 from compatcheck.resolve.kernel import KernelCell
 from compatcheck.resolve.linear import LinearProgram, LinearSelection
+from compatcheck.resolve.linear_env import env_not_in_release, env_refusal
 from compatcheck.resolve.normalise import ConfigurationError, Normalised
 from compatcheck.resolve.parts import EFFECT_ORDER, verdict_name
 from compatcheck.resolve.rules import Clusters, cluster_rules, compile_rules
@@ -51,6 +52,9 @@ class LinearJudge:
         if unknown_option:
             selection = LinearSelection(None, [], frozenset())
             findings = [made.option_not_in_release(program, title, facts, line)]
+        elif (refused := env_refusal(program.linear, program.release, facts.nvfp4_gemm_backend)) is not None:
+            selection = LinearSelection(None, [], frozenset())
+            findings = [env_not_in_release(refused, title, program.release, line)]
         else:
             selection = program.select(facts)
             findings = made.from_selection(program, title, selection, facts, line)

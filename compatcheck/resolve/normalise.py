@@ -104,7 +104,7 @@ def normalise(matrix: Matrix, given: Configuration) -> Normalised:
     _fill_pins(engine, release, values, assumed)
     answered_as = _library(matrix, values, answered_as)
     _fill_mla(values, assumed)
-    if "dtype" not in values and "linear" not in values:
+    if "dtype" not in values:
         instead = dtype_on(matrix, values.get("sm"), DEFAULTS["dtype"][0])
         if instead != DEFAULTS["dtype"][0]:
             values["dtype"] = instead

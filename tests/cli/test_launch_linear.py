@@ -175,7 +175,7 @@ def test_the_gemm_variable_by_release(cli: Cli, model: Path) -> None:
     assert fix == "Use --linear-backend marlin."
     bad = ask(cli, "12.0", "0.21.0", "VLLM_NVFP4_GEMM_BACKEND=marlinn", "vllm", "serve", "m")
     assert (bad[0], "launch-bad-variable" in {f["code"] for f in bad[1]["findings"]}) == (1, True)
-    open_ = ask(cli, "12.0", "0.23.0", "VLLM_USE_FBGEMM=1", "vllm", "serve", "m")[1]
+    open_ = ask(cli, "12.0", "0.23.0", "VLLM_USE_FBGEMM=yes", "vllm", "serve", "m")[1]
     assert (open_["verdict"], open_["missing"]) == ("unknown", ["what VLLM_USE_FBGEMM forces"])
 
 

@@ -86,3 +86,36 @@ def test_engine_words_in_other_formats(cli: Cli) -> None:
     assert (document["schema"], document["words"]) == (1, "Using FlashInferCutlassNvFp4LinearKernel for NVFP4 GEMM")
     refused = cli(*ASKED, "--sm", "12.0", "--engine-words", "--format", "github")
     assert (refused.returncode, refused.stdout) == (2, "")
+
+
+def test_trtllm_alignment(cli: Cli) -> None:
+    """The shuffle of the scales asserts N % 128 == 0, and gives K / 16 scales a row back only in fours."""
+    forced = {"0.33.0": "--linear-backend=flashinfer_trtllm", "0.19.1": "--nvfp4-gemm-backend=flashinfer-trtllm"}
+    for release, option in forced.items():
+        at = ("check", "--no-host", "--linear", "nvfp4_w4a4", "--sm", "10.0", "--vllm", release, option)
+        for k, n, refused in ((4096, 4096, False), (4096, 4160, True), (4128, 4096, True), (4160, 128, False)):
+            done = cli(*at, "--in-features", str(k), "--out-features", str(n), "--format", "json")
+            answer = json.loads(done.stdout)
+            found = {f["code"]: f["effect"] for f in answer["findings"]}
+            assert found.get("linear-trtllm-unpadded") == ("unsupported" if refused else None), (release, k, n)
+            assert (answer["fails_at"] == "init") is refused
+
+
+def test_bfloat16_on_turing(cli: Cli) -> None:
+    asked = json.loads(cli(*ASKED, "--sm", "7.5", "--dtype", "bfloat16", "--format", "json").stdout)
+    assert (asked["verdict"], asked["fails_at"]) == ("unsupported", "init")
+    assert "linear-bf16-sm75" in {f["code"] for f in asked["findings"]}
+    assumed = cli(*ASKED, "--sm", "7.5", "--format", "json")
+    answer = json.loads(assumed.stdout)
+    assert "linear-bf16-sm75" not in {f["code"] for f in answer["findings"]}
+    assert {a["field"]: a["value"] for a in answer["assumed"]}["dtype"] == "float16"
+
+
+def test_forced_cutlass_before_classes(cli: Cli) -> None:
+    at = ("check", "--no-host", "--linear", "nvfp4_w4a4", "--sm", "9.0", "--nvfp4-gemm-backend", "cutlass")
+    old = cli(*at, "--vllm", "0.19.1", "--engine-words").stdout
+    assert old == "AssertionError: Cutlass is required for NvFp4LinearBackend.VLLM_CUTLASS\n"
+    new = cli(*at, "--vllm", "0.20.0", "--engine-words").stdout
+    assert new == (
+        "ValueError: Forced NVFP4 kernel CutlassNvFp4LinearKernel is not supported: CUTLASS FP4 kernels not available\n"
+    )

@@ -114,3 +114,19 @@ def test_the_released_parsers_own_words(row: dict[str, Any]) -> None:
     said = parser_words([of_problem(problem, flags, None, None) for problem in problems])
     silent = any(part in row["error"] for part in ("human_readable_int", "loads value", "ignored ex", "ambiguous"))
     assert (said is None) if silent else (said is not None and said.startswith(row["error"].rstrip()))
+
+
+def test_folded_choices() -> None:
+    """vllm/engine/arg_utils.py:EngineArgs.add_cli_args: these options make a value small and its dashes underscores."""
+    for release in ("0.22.0", "0.33.0"):
+        flags = table(release)
+        for option, text, value in (
+            ("--linear-backend", "flashinfer-cudnn", "flashinfer_cudnn"),
+            ("--linear-backend", "MARLIN", "marlin"),
+            ("--moe-backend", "Flashinfer-TRTLLM", "flashinfer_trtllm"),
+        ):
+            parsed = parse_arguments((Word("m", 1, 1), Word(option, 1, 3), Word(text, 1, 9)), flags)
+            assert not parsed.problems
+            assert [s.value for s in parsed.settings] == [value]
+    parsed = parse_arguments((Word("--dcp-comm-backend", 1, 1), Word("A2A", 1, 9)), table("0.33.0"))
+    assert [p.kind for p in parsed.problems] == ["bad-choice"]

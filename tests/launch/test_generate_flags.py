@@ -100,6 +100,25 @@ def test_kinds_and_spans(tmp_path: Path) -> None:
     assert variables.keys() == {"VLLM_USED", "VLLM_DIRECT", "VLLM_SET"}
 
 
+def test_folded_values(tmp_path: Path) -> None:
+    """A local whose type makes values small; a type that is another function stops the run."""
+    local = '        kw = model_kwargs["mode"]\n        kw["type"] = lambda s: s.lower().replace("-", "_")\n'
+    folded = ARGS.replace('        group.add_argument("--mode", "-m", **model_kwargs["mode"])\n', "")
+    folded = folded.replace(
+        '        group.add_argument("--names"',
+        local + '        group.add_argument("--mode", **kw)\n        group.add_argument("--names"',
+    )
+    done = run(tmp_path, folded)
+    assert done.returncode == 0, done.stderr
+    flags = json.loads((tmp_path / "out" / "flags.json").read_text("utf-8"))["flags"]
+    assert flags["--mode"][-1] == {"since": "0.2.0", "kind": "choices", "choices": ["a", "b"], "folds": True}
+    assert "folds" not in flags["--mode"][0]
+    (tmp_path / "again").mkdir()
+    strange = run(tmp_path / "again", folded.replace("s.lower()", "s.upper()"))
+    assert strange.returncode != 0
+    assert "NotUnderstoodError" in strange.stderr
+
+
 def test_a_definition_that_is_not_understood_stops_the_run(tmp_path: Path) -> None:
     done = run(tmp_path, ARGS.replace('**model_kwargs["eager"]', "**something_else()"))
     assert done.returncode != 0

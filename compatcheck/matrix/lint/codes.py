@@ -19,6 +19,7 @@ RESERVED = frozenset(
         "linear-backend-not-for-layer",
         "linear-backend-not-in-release",
         "linear-backend-overridden",
+        "linear-gemm-env-not-in-release",
         "no-linear-kernel",
         "no-valid-backend",
         "selector-not-asked",

@@ -12,22 +12,25 @@ from itertools import chain
 from packaging.version import Version
 
 from compatcheck.matrix.errors import Problem
-from compatcheck.matrix.linear_model import Linear, LinearKernel, LinearWords
+from compatcheck.matrix.linear_model import Linear, LinearKernel
 from compatcheck.matrix.lint.context import Context
 from compatcheck.matrix.lint.releases import version
+from compatcheck.matrix.records import Limited
 from compatcheck.matrix.yaml_reader import Path
 from compatcheck.resolve.configuration import LINEAR_SCHEMES
 
 CODE = "linear"
 _ALWAYS_SAID = ("none_words", "forced_words")
-_WARNINGS = ("ignored_words", "overridden_words")
+_LATER = ("ignored_words", "overridden_words", "env_words", "env_values")
 
 
 def check(context: Context) -> list[Problem]:
     """Return what is wrong with the linear sections of engines."""
     found: list[tuple[Path, str]] = []
     for path, linear in context.records(Linear):
-        found += chain(_names(context, path, linear), _words(context, path, linear), _lives(path, linear))
+        found += chain(
+            _names(context, path, linear), _words(context, path, linear), _lives(path, linear), _values(path, linear)
+        )
         found += (((*path, "schemes"), f"{name} is missing") for name in LINEAR_SCHEMES if name not in linear.schemes)
     return [context.problem(where, CODE, message) for where, message in found]
 
@@ -77,8 +80,8 @@ def _words(context: Context, path: Path, linear: Linear) -> Iterator[tuple[Path,
     """Yield releases in which a refusal would have no words, or two."""
     engine = str(path[1])
     releases = [parsed for parsed in map(version, context.names("engines", engine, "releases")) if parsed]
-    for field in ("none_words", "forced_words", "scheme_words", "disabled_words", "unmatched_words", *_WARNINGS):
-        lines: list[LinearWords] = getattr(linear, field)
+    for field in ("none_words", "forced_words", "scheme_words", "disabled_words", "unmatched_words", *_LATER):
+        lines: list[Limited] = getattr(linear, field)
         counts = {release: sum(_in(line, release) for line in lines) for release in releases}
         silent = [str(release) for release, count in counts.items() if count == 0]
         if field in _ALWAYS_SAID and silent:
@@ -88,7 +91,17 @@ def _words(context: Context, path: Path, linear: Linear) -> Iterator[tuple[Path,
             yield (*path, field), f"two lines hold in {', '.join(twice[:3])}"
 
 
-def _in(line: LinearWords, release: Version) -> bool:
+def _values(path: Path, linear: Linear) -> Iterator[tuple[Path, str]]:
+    """Yield values of the environment variable that name no kernel, and lines of them that have no words."""
+    kernels = [kernel.env for kernel in linear.kernels.values() if kernel.env]
+    for index, line in enumerate(linear.env_values):
+        for place, value in enumerate(line.values):
+            yield from _known("env of a linear kernel", value, kernels, (*path, "env_values", index, "values", place))
+    if linear.env_values and not linear.env_words:
+        yield (*path, "env_values"), "env_words says what the engine says of any other value"
+
+
+def _in(line: Limited, release: Version) -> bool:
     since = version(line.since) if line.since else None
     until = version(line.until) if line.until else None
     return (since is None or since <= release) and (until is None or release < until)
