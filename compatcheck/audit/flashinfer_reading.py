@@ -60,9 +60,7 @@ def read_flashinfer(program: Program, symbols: Iterable[str]) -> FlashInferReadi
     for symbol in symbols:
         evaluator = Evaluator(program, Machine({}, []), environment)
         found[symbol] = _Symbol(program, evaluator, symbol).read()
-    return FlashInferReading(
-        symbols=found, guards=read_guards(program, symbols), unreadable=program.unreadable
-    )
+    return FlashInferReading(symbols=found, guards=read_guards(program, symbols), unreadable=program.unreadable)
 
 
 class _Symbol:

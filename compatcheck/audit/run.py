@@ -58,9 +58,8 @@ def audit(
         unclear += engine.not_understood
         compared += engine.compared
         assumed += said.vllm.assumed
-        changed = guarded(records.vllm, said.vllm_wheel.version, said.vllm.guards)
         guards += len(said.vllm.guards)
-        unclear += changed
+        unclear += guarded(records.vllm, said.vllm_wheel.version, said.vllm.guards)
         if beside is None:
             notes.append("no FlashInfer beside vLLM: gates that look into it are not understood")
     if said.flashinfer is not None and said.flashinfer_wheel is not None:
@@ -74,7 +73,7 @@ def audit(
         notes += library.notes
         changed = guarded(records.flashinfer, said.flashinfer_wheel.version, said.flashinfer.guards)
         guards += len(said.flashinfer.guards)
-        unclear += changed
+        unclear += [item for item in changed if not _is_symbol(item, symbols)]
     shown = list(proofs)
     return Audit(
         vllm=said.vllm_wheel.version if said.vllm_wheel else None,
@@ -94,13 +93,19 @@ def guarded(table: guard_records.Table, version: str, guards: list[Guard]) -> li
         NotUnderstood(
             subject=f"guard: {guard.group}",
             aspect="",
-            place=f"{guard.key.partition(':')[0]}:{guard.line}",
+            place=guard.key.partition(":")[0] + (f":{guard.line}" if guard.line else ""),
             expression=guard.key.partition(":")[2],
             why=why,
             digest=guard.digest,
         )
         for guard, why in guard_records.unrecorded(table, parse(version).public, guards)
     ]
+
+
+def _is_symbol(item: NotUnderstood, symbols: list[str]) -> bool:
+    """Return whether a guard is gone together with a function that a kernel names: that is a difference already."""
+    module = item.place.partition(":")[0].removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    return item.why == guard_records.GONE and f"{module}:{item.expression.partition('.')[0]}" in symbols
 
 
 def _known(found: list[NotUnderstood], known: acknowledged.Acknowledged) -> tuple[NotUnderstood, ...]:

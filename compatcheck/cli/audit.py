@@ -41,7 +41,12 @@ _FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 )
 @click.option("--output", "output", type=click.Path(path_type=Path, dir_okay=False), help="Write the JSON here, too.")
 @click.option("--evidence", "evidence", type=_FOLDER, help="Evidence files of smoke runs; default: ./docs/evidence.")
-@click.option("--acknowledged", "acknowledged", type=_FILE, help="Another file of gates that a person has compared; guards.json lies beside it.")
+@click.option(
+    "--acknowledged",
+    "acknowledged",
+    type=_FILE,
+    help="Another file of gates that a person has compared; guards.json is taken from the same folder.",
+)
 @matrix_options
 def audit(
     vllm: str | None,

@@ -22,9 +22,7 @@ def watch(reach: Reach, group: str, cls: Found, methods: Callable[[str], bool], 
     return found
 
 
-def _one(
-    reach: Reach, group: str, cls: Found, node: ast.ClassDef, methods: Callable[[str], bool], depth: int
-) -> None:
+def _one(reach: Reach, group: str, cls: Found, node: ast.ClassDef, methods: Callable[[str], bool], depth: int) -> None:
     hooks = [item for item in node.body if isinstance(item, FUNCTIONS) and item.name in HOOKS]
     made = [*node.decorator_list, *(keyword.value for keyword in node.keywords), *hooks]
     if made:
@@ -35,7 +33,8 @@ def _one(
             metaclass = reach.names.dotted(cls.module, keyword.value)
             if metaclass is not None and isinstance(metaclass.node, ast.ClassDef):
                 reach.put(group, metaclass.module, metaclass.name, metaclass.node.lineno, [metaclass.node])
-    body = [item for item in node.body if not _evaluated(item)]
+    members = any(ast.unparse(base).endswith("Enum") for base in node.bases)
+    body = [item for item in node.body if not _evaluated(item) and not (members and _member(item))]
     if body:
         reach.put(group, cls.module, f"{cls.name} <body>", node.lineno, body)
     for item in node.body:
@@ -53,3 +52,8 @@ def _evaluated(item: ast.stmt) -> bool:
         return True
     targets = item.targets if isinstance(item, ast.Assign) else [item.target] if isinstance(item, ast.AnnAssign) else []
     return bool(targets) and all(isinstance(t, ast.Name) and t.id in EVALUATED for t in targets)
+
+
+def _member(item: ast.stmt) -> bool:
+    """Return whether a statement of an enumeration's body is a member with a plain value: these are evaluated."""
+    return isinstance(item, ast.Assign) and isinstance(item.value, ast.Constant)

@@ -21,7 +21,6 @@ ROOTS: Mapping[str, tuple[tuple[str, str, int], ...]] = {
     "linear selection": (
         (LINEAR, "init_nvfp4_linear_kernel", 3),
         (LINEAR, "register_linear_kernel", 2),
-        (LINEAR, "_POSSIBLE_NVFP4_KERNELS", 0),
         ("vllm.config.kernel", "LinearBackend", 0),
         ("vllm.model_executor.layers.quantization.utils.nvfp4_utils", "select_nvfp4_linear_backend", 3),
     ),
@@ -59,9 +58,13 @@ _CONFIGURED = re.compile(r"nvfp4|cache_dtype|attention_backend|linear_backend|At
 _BUILT = re.compile(r"Impl(Base)?$|MetadataBuilder$")
 
 
-def read_guards(program: Program, backends: Iterable[str], prefill: Iterable[str], evaluated: frozenset[str]) -> list[Guard]:
-    """Return a release's guards, sorted by key. `backends` and `prefill` are paths of classes; methods named in
-    `evaluated` are left to the evaluator."""
+def read_guards(
+    program: Program, backends: Iterable[str], prefill: Iterable[str], evaluated: frozenset[str]
+) -> list[Guard]:
+    """Return a release's guards, sorted by key.
+
+    `backends` and `prefill` are paths of classes; methods named in `evaluated` are left to the evaluator.
+    """
     reach = Reach(Names(program, "vllm"))
     for group, roots in ROOTS.items():
         for module, name, depth in roots:
@@ -72,9 +75,10 @@ def read_guards(program: Program, backends: Iterable[str], prefill: Iterable[str
     imported = {module for whole in WHOLE.values() for module in whole} | {LINEAR, CUDA, "vllm.platforms.interface"}
     imported |= _backends(reach, backends, evaluated) | _prefill(reach, prefill) | _linear(reach)
     _configuration(reach)
+    imported |= {"vllm.env_override", "vllm.config.cache", "vllm.config.kernel", "vllm.config.attention"}
     for module in modules.imported_with(program, imported):
         parsed = program.module(module)
-        if parsed is not None and (module in imported or not module.startswith("vllm.models.")):
+        if parsed is not None and (module in imported or parsed.package or not module.startswith("vllm.models.")):
             modules.watch(reach, "imports and statements of modules", parsed)
             _environment(reach, parsed.tree)
     return [reach.found[key] for key in sorted(reach.found)]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from compatcheck.audit.engine_environment import INSTALLED
 from compatcheck.audit.guards.names import FUNCTIONS
-from compatcheck.audit.guards.reach import Reach
+from compatcheck.audit.guards.reach import EVALUATED, Reach
 from compatcheck.audit.import_reading import FOLLOWED
 from compatcheck.audit.reading.source import Module, Program
 
@@ -18,7 +18,7 @@ _KNOWN = INSTALLED | {"typing_extensions"} | sys.stdlib_module_names
 
 
 def imported_with(program: Program, modules: Iterable[str]) -> list[str]:
-    """Return modules and what they import of the packages in which backends lie, sorted."""
+    """Return modules, what they import of the packages in which backends lie, and the packages above; sorted."""
     pending, seen = list(modules), set(modules)
     while pending:
         parsed = program.module(pending.pop())
@@ -26,7 +26,8 @@ def imported_with(program: Program, modules: Iterable[str]) -> list[str]:
             if name.startswith(FOLLOWED) and name not in seen and program.file_of(name) is not None:
                 seen.add(name)
                 pending.append(name)
-    return sorted(seen)
+    parts = [name.split(".") for name in seen]
+    return sorted(seen | {".".join(part[:depth]) for part in parts for depth in range(1, len(part))})
 
 
 def watch(reach: Reach, group: str, module: Module) -> None:
@@ -80,6 +81,6 @@ def _quiet(statement: ast.stmt) -> bool:
         return isinstance(statement.value, ast.Constant)
     if isinstance(statement, ast.If):
         return ast.unparse(statement.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING") and not statement.orelse
-    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-        return statement.targets[0].id in ("logger", "__all__")
-    return False
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    targets = [statement.target] if isinstance(statement, ast.AnnAssign) else targets
+    return bool(targets) and all(isinstance(t, ast.Name) and (t.id in EVALUATED or t.id == "__all__") for t in targets)

@@ -120,4 +120,6 @@ def _inside(statement: ast.stmt) -> Iterator[ast.AST]:
         node = pending.pop(0)
         yield node
         if isinstance(node, (ast.If, ast.Try, ast.With, ast.For, ast.While, ast.ExceptHandler)):
-            pending += [child for child in ast.iter_child_nodes(node) if isinstance(child, (ast.stmt, ast.ExceptHandler))]
+            pending += [
+                child for child in ast.iter_child_nodes(node) if isinstance(child, (ast.stmt, ast.ExceptHandler))
+            ]

@@ -10,8 +10,18 @@ from compatcheck.audit.guards.names import FUNCTIONS, Found, Names, imported
 from compatcheck.audit.reading.source import Module
 
 ENVIRONMENT = "vllm.envs"
-LEFT_OUT = ("vllm.logger", "vllm.tracing", "vllm.distributed", "vllm.triton_utils", "vllm.version", "vllm._version", "flashinfer.jit")
+LEFT_OUT = (
+    "vllm.logger",
+    "vllm.tracing",
+    "vllm.distributed",
+    "vllm.triton_utils",
+    "vllm.version",
+    "vllm._version",
+    "flashinfer.jit",
+)
 """Modules that every part of a release calls and that decide nothing here."""
+EVALUATED = frozenset(["logger", "CacheDType", "_get_backend_priorities", "_POSSIBLE_NVFP4_KERNELS"])
+"""Names whose values are evaluated and compared, and the logger."""
 
 
 class Reach:
@@ -43,7 +53,7 @@ class Reach:
 
     def definition(self, group: str, found: Found, depth: int) -> None:
         """Follow a definition: a function, what makes an object of a class, or the statements of a constant."""
-        if found.module.name.startswith(LEFT_OUT):
+        if found.module.name.startswith(LEFT_OUT) or found.name in EVALUATED:
             return
         if isinstance(found.node, FUNCTIONS):
             self.function(group, found.module, found.node, depth, None)
@@ -53,7 +63,7 @@ class Reach:
                 self.function(group, held[0].module, held[1], depth, held[0])
             else:
                 self.put(group, found.module, found.name, found.node.lineno, _fields(found.node))
-        elif found.statements and found.name != "logger":
+        elif found.statements:
             if self._again(f"{found.module.file}:{found.name}", depth):
                 return
             self.put(group, found.module, found.name, found.statements[0].lineno, found.statements)
@@ -74,7 +84,9 @@ class Reach:
         name = f"{cls.name}.{node.name}" if cls is not None else node.name
         if self._again(f"{module.file}:{name}", depth):
             return
-        same = [node]
+        same: list[ast.stmt] = [node]
+        if cls is None and len(module.touching.get(node.name, [])) > 1:
+            same = module.touching[node.name]
         if cls is not None and isinstance(cls.node, ast.ClassDef):
             same = [i for i in cls.node.body if isinstance(i, FUNCTIONS) and i.name == node.name] or same
         self.put(group, module, name, node.lineno, same)
