@@ -65,7 +65,8 @@ def answer(request: Request) -> Answer:
         if "vllm/__init__.py" not in files.names:
             raise ReleaseError(f"{Path(request.vllm.path).name}: no package vllm in it")
     program = Program(packages)
-    vllm = VllmReader(program, request.sms, request.kv_cache_dtypes).read() if vllm_wheel else None
+    reader = VllmReader(program, request.sms, request.kv_cache_dtypes) if vllm_wheel else None
+    vllm = (reader.read_guards() if request.only_guards else reader.read()) if reader is not None else None
     flashinfer = read_flashinfer(program, request.symbols) if flashinfer_wheel else None
     return Answer(vllm_wheel=vllm_wheel, vllm=vllm, flashinfer_wheel=flashinfer_wheel, flashinfer=flashinfer)
 

@@ -66,6 +66,8 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     not_understood: tuple[NotUnderstood, ...] = ()
     compared: int = 0
     """Answers that were compared."""
+    guards: int = 0
+    """Pieces that nothing evaluates and that were compared by fingerprint."""
     assumed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -239,7 +239,10 @@ def _dirname(core: Core, arguments: list[Any]) -> Any:
 
 
 def _exists(core: Core, arguments: list[Any]) -> Any:
-    return core.program.exists(core.machine.concrete(arguments[0]))
+    path = core.machine.concrete(arguments[0])
+    if not core.program.holds(path.partition("/")[0]):
+        return Unknown(Place("", 0, f"os.path.exists({path!r})"), "whether the host has a file")
+    return core.program.exists(path)
 
 
 def _import_module(core: Core, arguments: list[Any]) -> Any:

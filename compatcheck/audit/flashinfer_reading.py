@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 
 from compatcheck.audit.engine_environment import EngineEnvironment
+from compatcheck.audit.guards.item import Guard
+from compatcheck.audit.guards.library import read_guards
 from compatcheck.audit.reading import classes
 from compatcheck.audit.reading.digest import digest
 from compatcheck.audit.reading.explore import Gate
@@ -46,16 +48,19 @@ class FlashInferReading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
 
     symbols: dict[str, SymbolReading] = {}
     unreadable: dict[str, str] = {}
+    guards: list[Guard] = []
+    """What nothing evaluates, by fingerprint."""
 
 
 def read_flashinfer(program: Program, symbols: Iterable[str]) -> FlashInferReading:
     """Return what the text says of symbols such as `flashinfer.page:append_paged_kv_cache`."""
     environment = EngineEnvironment()
     found: dict[str, SymbolReading] = {}
+    symbols = list(symbols)
     for symbol in symbols:
         evaluator = Evaluator(program, Machine({}, []), environment)
         found[symbol] = _Symbol(program, evaluator, symbol).read()
-    return FlashInferReading(symbols=found, unreadable=program.unreadable)
+    return FlashInferReading(symbols=found, guards=read_guards(program, symbols), unreadable=program.unreadable)
 
 
 class _Symbol:

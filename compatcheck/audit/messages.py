@@ -26,6 +26,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     sms: list[str]
     kv_cache_dtypes: list[str]
     symbols: list[str]
+    only_guards: bool = False
+    """Whether to leave everything out but the guards: for recording them."""
     progress: str | None = None
     """A file that names the member being read, for whoever finds this process dead."""
 

@@ -23,14 +23,23 @@ def read_prefill(
     program: Program, environment: EngineEnvironment, domains: Mapping[str, tuple[Any, ...]]
 ) -> dict[str, dict[str, Reading]] | None:
     """Return backend -> question -> answers; None where the release has no such registry that can be followed."""
+    paths = prefill_paths(program, environment, domains)
+    if paths is None:
+        return None
+    return {name: {q: _read(program, environment, domains, path, q) for q in QUESTIONS} for name, path in paths.items()}
+
+
+def prefill_paths(
+    program: Program, environment: EngineEnvironment, domains: Mapping[str, tuple[Any, ...]]
+) -> dict[str, str] | None:
+    """Return backend -> path of its class; None where the release has no such registry that can be followed."""
     evaluator = Evaluator(program, Machine(domains, []), environment)
     try:
         cls = evaluator.global_name(REGISTRY, "MLAPrefillBackendEnum")
         members = evaluator.members(cls) if cls is not MISSING and isinstance(cls, ClassValue) else []
     except (NotUnderstoodError, RaisedError):
         return None
-    paths = {m.name: str(m.value) for m in members if m.value and not m.name.startswith(NOT_CUDA)}
-    return {name: {q: _read(program, environment, domains, path, q) for q in QUESTIONS} for name, path in paths.items()}
+    return {m.name: str(m.value) for m in members if m.value and not m.name.startswith(NOT_CUDA)}
 
 
 def _read(

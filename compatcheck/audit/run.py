@@ -10,8 +10,11 @@ import msgspec
 
 from compatcheck.audit import acknowledged
 from compatcheck.audit.difference import Audit, Difference, NotUnderstood
+from compatcheck.audit.guards import records as guard_records
+from compatcheck.audit.guards.item import Guard
 from compatcheck.audit.messages import Request, Source
 from compatcheck.audit.reader import read
+from compatcheck.matrix.versions import parse
 
 if TYPE_CHECKING:
     from compatcheck.docs.evidence import Proof
@@ -24,9 +27,11 @@ def audit(
     flashinfer: Source | None,
     proofs: Iterable[Proof] = (),
     known: acknowledged.Acknowledged | None = None,
+    records: guard_records.Records | None = None,
 ) -> Audit:
     """Return what differs between the matrix and releases that are only read. Raises `ReleaseError`."""
     known = known or acknowledged.load()
+    records = records or guard_records.load()
     matrix = loaded.matrix
     symbols = sorted({kernel.symbol for kernel in matrix.kernels.values() if kernel.library == "flashinfer"})
     said = read(
@@ -42,7 +47,7 @@ def audit(
     unclear: list[NotUnderstood] = []
     notes: list[str] = []
     assumed: list[str] = []
-    compared = 0
+    compared = guards = 0
     if said.vllm is not None and said.vllm_wheel is not None:
         from compatcheck.audit.compare_vllm import VllmComparer
 
@@ -53,6 +58,8 @@ def audit(
         unclear += engine.not_understood
         compared += engine.compared
         assumed += said.vllm.assumed
+        guards += len(said.vllm.guards)
+        unclear += guarded(records.vllm, said.vllm_wheel.version, said.vllm.guards)
         if beside is None:
             notes.append("no FlashInfer beside vLLM: gates that look into it are not understood")
     if said.flashinfer is not None and said.flashinfer_wheel is not None:
@@ -64,6 +71,9 @@ def audit(
         unclear += library.not_understood
         compared += library.compared
         notes += library.notes
+        changed = guarded(records.flashinfer, said.flashinfer_wheel.version, said.flashinfer.guards)
+        guards += len(said.flashinfer.guards)
+        unclear += [item for item in changed if not _is_symbol(item, symbols)]
     shown = list(proofs)
     return Audit(
         vllm=said.vllm_wheel.version if said.vllm_wheel else None,
@@ -71,9 +81,31 @@ def audit(
         differences=tuple(proved(difference, loaded, shown) for difference in differences),
         not_understood=_known(unclear, known),
         compared=compared,
+        guards=guards,
         assumed=tuple(assumed),
         notes=tuple(notes),
     )
+
+
+def guarded(table: guard_records.Table, version: str, guards: list[Guard]) -> list[NotUnderstood]:
+    """Return guards of a release whose fingerprints nobody has compared."""
+    return [
+        NotUnderstood(
+            subject=f"guard: {guard.group}",
+            aspect="",
+            place=guard.key.partition(":")[0] + (f":{guard.line}" if guard.line else ""),
+            expression=guard.key.partition(":")[2],
+            why=why,
+            digest=guard.digest,
+        )
+        for guard, why in guard_records.unrecorded(table, parse(version).public, guards)
+    ]
+
+
+def _is_symbol(item: NotUnderstood, symbols: list[str]) -> bool:
+    """Return whether a guard is gone together with a function that a kernel names: that is a difference already."""
+    module = item.place.partition(":")[0].removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    return item.why == guard_records.GONE and f"{module}:{item.expression.partition('.')[0]}" in symbols
 
 
 def _known(found: list[NotUnderstood], known: acknowledged.Acknowledged) -> tuple[NotUnderstood, ...]:

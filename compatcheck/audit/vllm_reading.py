@@ -9,8 +9,10 @@ from typing import Any
 import msgspec
 
 from compatcheck.audit.engine_environment import EngineEnvironment, capability
+from compatcheck.audit.guards.engine import read_guards
+from compatcheck.audit.guards.item import Guard
 from compatcheck.audit.import_reading import needs_at_import
-from compatcheck.audit.prefill_reading import read_prefill
+from compatcheck.audit.prefill_reading import prefill_paths, read_prefill
 from compatcheck.audit.reading import classes
 from compatcheck.audit.reading.axes import domains
 from compatcheck.audit.reading.core import MISSING
@@ -108,6 +110,8 @@ class VllmReading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     strange: list[Gate] = []
     assumed: list[str] = []
     unreadable: dict[str, str] = {}
+    guards: list[Guard] = []
+    """What nothing evaluates, by fingerprint."""
 
 
 class VllmReader:
@@ -127,7 +131,8 @@ class VllmReader:
         said = self._clauses()
         asked = [clause.check for clause in said if clause.check in HOOKS]
         asked += [check for check in ("mla", "sparse") if check not in asked]
-        backends = {name: self._backend(name, path, asked) for name, path in self._registry().items()}
+        paths = self._registry()
+        backends = {name: self._backend(name, path, asked) for name, path in paths.items()}
         order, kernels = self._linear()
         return VllmReading(
             clauses=said,
@@ -139,8 +144,18 @@ class VllmReader:
             linear_kernels=kernels,
             strange=self.strange,
             assumed=sorted(self.environment.assumed),
+            guards=self._guards(paths.values()),
             unreadable=self.program.unreadable,
         )
+
+    def read_guards(self) -> VllmReading:
+        """Return the guards alone."""
+        return VllmReading(guards=self._guards(self._registry().values()), unreadable=self.program.unreadable)
+
+    def _guards(self, backends: Iterable[str]) -> list[Guard]:
+        prefill = prefill_paths(self.program, self.environment, self.domains) or {}
+        evaluated = frozenset({method for method, _ in HOOKS.values()} | {"validate_configuration"})
+        return read_guards(self.program, backends, prefill.values(), evaluated)
 
     def _quick(self) -> Evaluator:
         return Evaluator(self.program, Machine(self.domains, []), self.environment)

@@ -41,7 +41,12 @@ _FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 )
 @click.option("--output", "output", type=click.Path(path_type=Path, dir_okay=False), help="Write the JSON here, too.")
 @click.option("--evidence", "evidence", type=_FOLDER, help="Evidence files of smoke runs; default: ./docs/evidence.")
-@click.option("--acknowledged", "acknowledged", type=_FILE, help="Another file of gates that a person has compared.")
+@click.option(
+    "--acknowledged",
+    "acknowledged",
+    type=_FILE,
+    help="Another file of gates that a person has compared; guards.json is taken from the same folder.",
+)
 @matrix_options
 def audit(
     vllm: str | None,
@@ -129,17 +134,19 @@ def _audit(
 ) -> Audit:
     from compatcheck.audit import acknowledged
     from compatcheck.audit.archives import ReleaseError
+    from compatcheck.audit.guards import records as guard_records
     from compatcheck.audit.run import audit as read_audit
     from compatcheck.audit.run import evidence
 
     try:
         proofs = evidence(folder or Path("docs/evidence"))
         known = acknowledged.load(file or acknowledged.FILE)
+        records = guard_records.load(file.with_name(guard_records.FILE.name) if file else guard_records.FILE)
     except ValueError as error:
         raise ReleaseError(str(error)) from error
     vllm, flashinfer = sources.get("vllm"), sources.get("flashinfer-python")
     if not executed:
-        return read_audit(loaded, vllm, flashinfer, proofs, known)
+        return read_audit(loaded, vllm, flashinfer, proofs, known, records)
     from compatcheck.audit.executed import audit as executed_audit
 
     return executed_audit(loaded, vllm, flashinfer, proofs, python, sms)

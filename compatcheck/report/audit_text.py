@@ -40,12 +40,14 @@ def headline(audit: Audit) -> str:
         f"{name} {version}" for name, version in (("vLLM", audit.vllm), ("FlashInfer", audit.flashinfer)) if version
     )
     unknown, known = len(audit.unknown()), len(audit.not_understood) - len(audit.unknown())
+    quiet = audit.guards - sum(item.subject.startswith("guard: ") for item in audit.unknown())
     drift = f"{len(audit.differences)} differences" if audit.differences else "no drift"
     way = "" if audit.way == "read" else " (executed)"
     parts = [
         f"{drift} in {audit.compared} answers",
         f"{unknown} gates not understood" if unknown else "",
         f"{known} known gates unchanged" if known else "",
+        f"{quiet} guards unchanged" if quiet > 0 else "",
     ]
     return f"{what}{way}: {', '.join(part for part in parts if part)}"
 

@@ -4,9 +4,15 @@
 
 from __future__ import annotations
 
+import functools
+import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+
+from compatcheck.audit import child
+from compatcheck.audit.guards import records
+from compatcheck.audit.messages import Request, Source
 
 MATRIX = """\
 schema: 1
@@ -353,7 +359,29 @@ def matrix(folder: Path) -> Path:
 
 
 def nothing_acknowledged(folder: Path) -> Path:
-    """Return a file of acknowledged gates that names none."""
+    """Return a file of acknowledged gates that names none, beside the guards of the releases as they are here."""
     path = folder / "acknowledged.json"
     path.write_text('{"schema": 1, "gates": []}', encoding="utf-8")
+    (folder / "guards.json").write_text(guards(), encoding="utf-8")
     return path
+
+
+@functools.cache
+def guards() -> str:
+    """Return the file of guards that a person would have recorded of both releases."""
+    recorded = records.Records()
+    with tempfile.TemporaryDirectory() as folder:
+        asked = Request(
+            vllm=Source(path=str(wheel(Path(folder), ENGINE))),
+            flashinfer=Source(path=str(wheel(Path(folder), LIBRARY))),
+            sms=["9.0"],
+            kv_cache_dtypes=["auto"],
+            symbols=["flashinfer.page:append", "flashinfer.prefill:run"],
+            only_guards=True,
+        )
+        said = child.answer(asked)
+    assert said.vllm is not None
+    assert said.flashinfer is not None
+    records.record(recorded.vllm, "0.3.0", said.vllm.guards)
+    records.record(recorded.flashinfer, "0.6.15", said.flashinfer.guards)
+    return records.text(recorded)

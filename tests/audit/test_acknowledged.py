@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from compatcheck.audit import acknowledged
 from compatcheck.cli.audit import audit
-from tests.audit.release import ENGINE, LIBRARY, matrix, wheel
+from tests.audit.release import ENGINE, LIBRARY, guards, matrix, wheel
 
 GATED = "vllm/v1/attention/backends/gated.py"
 KNOWN = {GATED: ("            return False", "            return outside.asks()")}
@@ -25,6 +25,7 @@ def run(
     (folder / "none").mkdir(exist_ok=True)
     file = folder / "acknowledged.json"
     file.write_text(json.dumps({"schema": 1, "gates": [], **document}), encoding="utf-8")
+    (folder / "guards.json").write_text(guards(), encoding="utf-8")
     options = [
         "--wheel",
         str(wheel(folder, files, changed=changed)),
