@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-_UNSAFE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_UNSAFE = r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+"""Compiled where a text needs it: a plain check prints none that does."""
 
 
 def printable(text: str, *, lines: bool = False) -> str:
@@ -14,7 +15,7 @@ def printable(text: str, *, lines: bool = False) -> str:
     """
     if lines:
         return "\n".join(printable(line) for line in text.split("\n"))
-    return _UNSAFE.sub(_written, text) if not text.isprintable() else text
+    return re.sub(_UNSAFE, _written, text) if not text.isprintable() else text
 
 
 def _written(match: re.Match[str]) -> str:
