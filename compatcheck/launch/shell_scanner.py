@@ -105,14 +105,8 @@ class Scanner:
                     yield words
                     self.joined = ""
                 self._skip_heredocs()
-            elif char == "#" and not self.open:
-                while self._peek() not in ("\n", ""):
-                    self._next()
-            elif (match := self._placeholder(char)) is not None:
-                self._begin()
-                self.dynamic = True
-                self.part.append(match[0])
-                self._skip(len(match[0]))
+            elif self._comment_or_placeholder(char):
+                pass
             elif char in "<>":
                 self._redirection()
             elif char == "(" and self.open and (name := ARRAY_NAME.match("".join(self.part))) and not self.dynamic:
@@ -133,6 +127,21 @@ class Scanner:
         if words:
             yield words
 
+    def _comment_or_placeholder(self, char: str) -> bool:
+        """Read past a comment, or take a placeholder as a word that only the reader of the text knows."""
+        if char == "#" and not self.open:
+            while self._peek() not in ("\n", ""):
+                self._next()
+            return True
+        match = self._placeholder(char)
+        if match is None:
+            return False
+        self._begin()
+        self.dynamic = True
+        self.part.append(match[0])
+        self._skip(len(match[0]))
+        return True
+
     def _placeholder(self, char: str) -> re.Match[str] | None:
         if char == "<":
             return PLACEHOLDER.match(self.text, self.at)
@@ -151,14 +160,8 @@ class Scanner:
             elif char in " \t\r\n":
                 self._end_word()
                 self._next()
-            elif char == "#" and not self.open:
-                while self._peek() not in ("\n", ""):
-                    self._next()
-            elif (match := self._placeholder(char)) is not None:
-                self._begin()
-                self.dynamic = True
-                self.part.append(match[0])
-                self._skip(len(match[0]))
+            elif self._comment_or_placeholder(char):
+                pass
             else:
                 self._begin()
                 self._word_part(char)

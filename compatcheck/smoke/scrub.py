@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-_PATH = re.compile(r"(?<![\w.:])(?:~|[A-Za-z]:)?(?:[/\\][\w.+@=,%-]+)+[/\\]?")
+_PATH = re.compile(r"(?:(?<![\w.:])|(?<=-[ILB]))(?:~|[A-Za-z]:)?(?:[/\\][\w.+@=,%-]+)+[/\\]?")
+"""A compiler's `-I/path` has no space before the path."""
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\")\]]+")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 _HOST = re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b|\b[\w-]+(?:\.[\w-]+)*\.(?:local|internal|lan|corp)\b")

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from compatcheck.smoke.classify import classify
+from compatcheck.smoke.evidence import read_evidence
 from compatcheck.smoke.outcome import Expectation
 from compatcheck.smoke.scrub import scrub
 
@@ -58,6 +62,7 @@ def test_declared_words_come_first() -> None:
         ("ptr 0x7f00aabbccdd", "ptr <address>"),
         ("head_dim 16/32 and/or 3.5", "head_dim 16/32 and/or 3.5"),
         ("Supported: float16/bfloat16", "Supported: float16/bfloat16"),
+        ("c++ -I/tmp/site/flashinfer/data -L/opt/cuda/lib64 -DN=1", "c++ -I<path> -L<path> -DN=1"),
     ],
 )
 def test_texts_lose_what_identifies_a_machine(text: str, kept: str) -> None:
@@ -69,3 +74,14 @@ def test_long_texts_keep_both_ends() -> None:
     assert text.startswith("start")
     assert text.endswith("end")
     assert len(text) <= 1200
+
+
+EVIDENCE = sorted((Path(__file__).parents[2] / "docs" / "evidence").glob("*.json"))
+_ABSOLUTE = re.compile(r"(?<![\w>.])/(?:[\w.+-]+/)+|-[ILB]/\w")
+
+
+def test_published_evidence_names_no_folder() -> None:
+    assert EVIDENCE
+    texts = [(path.name, cell.text) for path in EVIDENCE for cell in read_evidence(path).cells if cell.text]
+    assert texts
+    assert [(name, found[0]) for name, text in texts if (found := _ABSOLUTE.search(text))] == []
