@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import gc
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -16,8 +18,8 @@ from compatcheck.cli.batch_parts import judge_in_parts, processes
 from compatcheck.cli.complain import complain
 from compatcheck.cli.exit_codes import USAGE, of_verdicts
 from compatcheck.resolve.configuration import FIELDS, Configuration
-from compatcheck.resolve.normalise import ConfigurationError, Normalised, nearest
-from compatcheck.resolve.normaliser import Normaliser
+from compatcheck.resolve.kinds import Kinds, Row
+from compatcheck.resolve.normalise import ConfigurationError, nearest
 from compatcheck.resolve.verdict import Verdict, VerdictName
 
 if TYPE_CHECKING:
@@ -49,17 +51,44 @@ def run_batch(loaded: LoadedMatrix, path: Path, defaults: Configuration, format_
     if lines and not lines[-1].strip():
         lines.pop()
 
-    def judge(start: int, stop: int, out: BinaryIO) -> tuple[list[str], set[VerdictName]]:
-        rows, problems = _read(loaded, lines[start:stop], name, defaults, start + 1)
-        if problems:
-            return problems, set()
-        verdicts = (_judge(loaded, row, alternatives) for row in rows)
-        return [], _write(verdicts, name, format_, out)
-
-    out = sys.stdout.buffer
+    job = _Job(loaded, lines, name, defaults, format_, alternatives)
     parts = processes(len(lines)) if format_ == "jsonl" else 1
-    problems, seen = judge_in_parts(len(lines), parts, judge, out) if parts > 1 else judge(0, len(lines), out)
+    with _uncollected():
+        problems, seen = judge_in_parts(len(lines), parts, job, sys.stdout.buffer)
     return _tell(problems) if problems else of_verdicts(seen)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Do without the collector of cycles: a batch makes none, and keeps much that would be walked again and again."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+class _Job(msgspec.Struct):
+    """Lines of a batch, and how they are to be answered."""
+
+    loaded: LoadedMatrix
+    lines: list[bytes]
+    name: str
+    defaults: Configuration
+    format_: str
+    alternatives: bool
+
+    def read(self, start: int, stop: int) -> tuple[tuple[Kinds, list[Row]], list[str]]:
+        """Return some of the lines as they were read, and the problems of those that cannot be."""
+        kinds = Kinds(self.loaded.resolver, self.defaults)
+        rows, problems = _read(kinds, self.lines[start:stop], self.name, start + 1)
+        return (kinds, rows), problems
+
+    def write(self, read: tuple[Kinds, list[Row]], out: BinaryIO) -> set[VerdictName]:
+        """Judge lines that were read and write the answers; return which verdicts there were."""
+        kinds, rows = read
+        verdicts = (_judge(self.loaded, kinds, r) for r in rows) if self.alternatives else map(kinds.judge, rows)
+        return _write(iter(verdicts), self.name, self.format_, out)
 
 
 def _tell(problems: list[str]) -> int:
@@ -70,23 +99,21 @@ def _tell(problems: list[str]) -> int:
     return USAGE
 
 
-def _judge(loaded: LoadedMatrix, row: Normalised, alternatives: bool) -> Verdict:
-    verdict: Verdict = loaded.resolver.judge(row)
-    if alternatives and verdict.verdict != "supported":
+def _judge(loaded: LoadedMatrix, kinds: Kinds, row: Row) -> Verdict:
+    verdict = kinds.judge(row)
+    if verdict.verdict != "supported":
         from compatcheck.resolve.alternatives import find_alternatives
 
-        given = msgspec.structs.replace(row.facts, **{assumption.field: None for assumption in row.assumed})
+        normal = kinds.normalised(row)
+        given = msgspec.structs.replace(normal.facts, **{assumption.field: None for assumption in normal.assumed})
         found = find_alternatives(loaded.resolver, given, verdict)
         return msgspec.structs.replace(verdict, alternatives=found)
     return verdict
 
 
-def _read(
-    loaded: LoadedMatrix, lines: list[bytes], name: str, defaults: Configuration, first: int
-) -> tuple[list[Normalised], list[str]]:
+def _read(kinds: Kinds, lines: list[bytes], name: str, first: int) -> tuple[list[Row], list[str]]:
     decode = msgspec.json.Decoder(dict[str, Any]).decode
-    normaliser = Normaliser(loaded.matrix, defaults)
-    rows: list[Normalised] = []
+    rows: list[Row] = []
     problems: list[str] = []
     for number, line in enumerate(lines, start=first):
         try:
@@ -94,7 +121,7 @@ def _read(
             # As many keys read as written, and no null among them: the fields say all that the line says.
             if line.count(b'":') != len(fields) or None in fields.values():
                 fields = _carefully(line)
-            rows.append(normaliser.fields(fields))
+            rows.append(kinds.read(fields))
         except (msgspec.MsgspecError, RecursionError) as error:
             problems.append(_problem(name, number, line, _sharper(line, error)))
         except _TwiceError as error:

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable
-from pathlib import Path
-from typing import BinaryIO
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Protocol, TypeVar
 
 from compatcheck.resolve.verdict import VerdictName
 
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
 LEAST = 10_000
 """Lines for which a process of its own is worth its start; below twice that, all is done in this one."""
+_CHUNK = 1 << 24
 
-Judge = Callable[[int, int, BinaryIO], tuple[list[str], set[VerdictName]]]
-"""Reads lines start to stop and writes their answers; returns problems of unreadable lines, and the verdicts."""
+R = TypeVar("R")
 
-_judge: Judge | None = None
-"""Set before the processes are forked, which is how they get it."""
+
+class Judge(Protocol, Generic[R]):
+    """Reads and judges runs of lines."""
+
+    def read(self, start: int, stop: int) -> tuple[R, list[str]]:
+        """Return the lines as they were read, and the problems of those that cannot be."""
+
+    def write(self, rows: R, out: BinaryIO) -> set[VerdictName]:
+        """Judge lines, write the answers, return which verdicts there were."""
 
 
 def processes(lines: int) -> int:
@@ -29,34 +38,64 @@ def processes(lines: int) -> int:
     return max(1, min(len(os.sched_getaffinity(0)), lines // LEAST))
 
 
-def judge_in_parts(lines: int, parts: int, judge: Judge, out: BinaryIO) -> tuple[list[str], set[VerdictName]]:
-    """Judge all lines in so many processes and write the answers, in order, if every line can be read."""
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
+def judge_in_parts(lines: int, parts: int, judge: Judge[R], out: BinaryIO) -> tuple[list[str], set[VerdictName]]:
+    """Judge all lines, the first part here and each other in a process of its own, and write the answers in order.
 
-    global _judge
+    Nothing is judged before every line was read: where one cannot be, its problems are returned and nothing is
+    written.
+    """
+    from multiprocessing import get_context
+
     bounds = [lines * part // parts for part in range(parts + 1)]
-    problems: list[str] = []
-    seen: set[VerdictName] = set()
     sys.stdout.flush()
-    with tempfile.TemporaryDirectory(prefix="compatcheck-") as folder:
-        _judge = judge
-        files = [Path(folder) / str(part) for part in range(parts)]
-        try:
-            with ProcessPoolExecutor(parts, mp_context=multiprocessing.get_context("fork")) as pool:
-                for found, verdicts in pool.map(_part, bounds, bounds[1:], files):
-                    problems += found
-                    seen |= verdicts
-        finally:
-            _judge = None
-        if not problems:
-            for file in files:
-                with file.open("rb") as answers:
-                    shutil.copyfileobj(answers, out, 1 << 20)
-    return problems, seen
+    context = get_context("fork")
+    with ExitStack() as stack:
+        others = []
+        for start, stop in zip(bounds[1:], bounds[2:], strict=False):
+            answers = stack.enter_context(tempfile.TemporaryFile(prefix="compatcheck-"))
+            here, there = context.Pipe()
+            process = context.Process(target=_part, args=(judge, start, stop, answers, there), daemon=True)
+            process.start()
+            there.close()
+            stack.callback(process.join)
+            stack.callback(process.terminate)
+            others.append((here, answers))
+        rows, problems = judge.read(bounds[0], bounds[1])
+        for other, _ in others:
+            problems += _received(other)
+        if problems:
+            return problems, set()
+        for other, _ in others:
+            other.send(True)
+        seen = judge.write(rows, out)
+        out.flush()
+        for other, answers in others:
+            seen |= _received(other)
+            answers.seek(0)
+            while block := answers.read(_CHUNK):
+                out.write(block)
+        return [], seen
 
 
-def _part(start: int, stop: int, file: Path) -> tuple[list[str], set[VerdictName]]:
-    assert _judge is not None
-    with file.open("wb") as out:
-        return _judge(start, stop, out)
+def _part(judge: Judge[R], start: int, stop: int, answers: BinaryIO, other: Connection) -> None:
+    """Read a part, say what is wrong with it, and judge it once all parts were read."""
+    try:
+        rows, problems = judge.read(start, stop)
+        other.send(problems)
+        if other.recv():
+            seen = judge.write(rows, answers)
+            answers.flush()
+            other.send(seen)
+    except Exception as error:  # told where it can be reported; nobody reads what this process says
+        other.send(error)
+
+
+def _received(other: Connection) -> Any:
+    """Return what a process has found. Raises what it raised, and `RuntimeError` where it is gone."""
+    try:
+        found = other.recv()
+    except EOFError:
+        raise RuntimeError("a process that judged a part of the batch ended without an answer") from None
+    if isinstance(found, Exception):
+        raise found
+    return found

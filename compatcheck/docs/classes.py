@@ -171,11 +171,11 @@ class ReleaseView:
 
     def order(self) -> Looked:
         """Return what the order of backends depends on."""
-        return self.walker.look(self.engine._order[1])
+        return self.walker.look(self.engine.order_choice)
 
     def routes(self, opened: list[Configuration], kvs: list[str], sms: list[str]) -> list[Looked]:
         """Return what the choice among the routes that can be taken depends on, and what their kernels do."""
-        routing: Any = self.engine._routing
+        routing: Any = self.engine.routing
         cases = [
             (predicate, route)
             for predicate, route in routing._cases

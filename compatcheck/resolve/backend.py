@@ -17,8 +17,8 @@ from compatcheck.matrix.model import (
     SelectorCheck,
 )
 from compatcheck.matrix.versions import parse
-from compatcheck.resolve.clusters import Answer, cluster, in_order
-from compatcheck.resolve.conditions import AllOf, AnyOf, Compiler, Constant, Not, Predicate
+from compatcheck.resolve.clusters import SIZES, Answer, cluster, in_order
+from compatcheck.resolve.conditions import AllOf, AnyOf, Compiler, Constant, Not, Predicate, settled
 from compatcheck.resolve.pages import Pages
 from compatcheck.resolve.verdict import Finding
 from compatcheck.resolve.words import asked_fields, fill, placeholders
@@ -112,6 +112,10 @@ class Check:
                 self._cache.clear()
             answer = self._cache[key] = self._predicate.test(facts)
             return answer
+
+    def never(self, facts: Any) -> bool:
+        """Return whether it is False for these facts, whatever their sizes."""
+        return settled(self._predicate, facts, SIZES) is False
 
     def missing(self, facts: Any) -> frozenset[str]:
         """Return the missing facts that keep it from deciding."""
@@ -254,6 +258,7 @@ class BackendProgram:
                 self.checks += self._build(check)
         self._ask: list[Callable[[Any], Answer[Check]]] | None = None
         self._judgements: dict[tuple[Answer[Check], ...], Judgement] = {}
+        self._judged: dict[tuple[Any, ...], Judgement] = {}
 
     def judge(self, facts: Any) -> Judgement:
         """Return what the selector says: the checks that refuse, in its order and words, and the missing facts."""
@@ -265,16 +270,26 @@ class BackendProgram:
         if judgement is None:
             if len(self._judgements) > _CACHE_LIMIT:
                 self._judgements.clear()
-            judgement = self._judgements[answers] = self._judge(answers, facts)
+            judgement = self._judgements[answers] = self.judgement(in_order(answers), facts)
         return judgement
 
-    def _judge(self, answers: tuple[Answer[Check], ...], facts: Any) -> Judgement:
+    def judgement(self, answered: list[tuple[int, Check, bool | None]], facts: Any) -> Judgement:
+        """Return what checks amount to that refuse (True) or cannot tell (None), given in the selector's order."""
+        key = tuple([(at, says, one.text(facts) if says else one.key(facts)) for at, one, says in answered])
+        judgement = self._judged.get(key)
+        if judgement is None:
+            if len(self._judged) > _CACHE_LIMIT:
+                self._judged.clear()
+            judgement = self._judged[key] = self._judge(answered, facts)
+        return judgement
+
+    def _judge(self, answered: list[tuple[int, Check, bool | None]], facts: Any) -> Judgement:
         unimportable = self.facts["unimportable"]
         if unimportable:
             return Judgement(self.name, [], (unimportable,), frozenset())
         refusing: list[Check] = []
         missing: frozenset[str] = frozenset()
-        for _, check, refuses in in_order(answers):
+        for _, check, refuses in answered:
             if refuses and check.imports:
                 return Judgement(self.name, [check], (check.say(facts),), frozenset())
             if refuses:

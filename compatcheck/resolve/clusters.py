@@ -22,6 +22,9 @@ class Question(Protocol):
     def key(self) -> Callable[[Any], Any]:
         """Return what gives the values of those fields."""
 
+    def never(self, facts: Any) -> bool:
+        """Return whether the answer is False for these facts, whatever their sizes."""
+
     @property
     def text(self) -> Callable[[Any], Any]:
         """Return what gives the values that the text names, where the answer is True."""
@@ -29,7 +32,7 @@ class Question(Protocol):
 
 Q = TypeVar("Q", bound=Question)
 
-_SIZES = {
+SIZES = {
     "kv_cache_dtype": "cache",
     "head_size": "head",
     "block_size": "block",
@@ -65,8 +68,25 @@ class Cluster(Generic[Q]):
     def __init__(self, members: list[tuple[int, Q]], ask: Callable[[Q, Any], bool | None]) -> None:
         names = sorted(frozenset[str]().union(*(question.told for _, question in members)))
         key: Callable[[Any], Any] = attrgetter(*names) if names else (lambda facts: None)
+        self.fields = frozenset(names)
+        """The fields that the answer, or a text about it, depends on."""
         cache: dict[Any, Answer[Q]] = {}
         answers: dict[Any, Answer[Q]] = {}
+        others = sorted(self.fields.difference(SIZES))
+        frame: Callable[[Any], Any] = attrgetter(*others) if others else (lambda facts: None)
+        left: dict[Any, list[tuple[int, Q]]] = {}
+
+        def open_for(facts: Any) -> list[tuple[int, Q]]:
+            """Return the questions that some sizes, all else being as here, may answer with other than False."""
+            if not cache or len(others) == len(names):
+                return members  # asked once, or of no sizes: sorting out first is more work than asking
+            at = frame(facts)
+            found = left.get(at)
+            if found is None:
+                if len(left) > _CACHE_LIMIT:
+                    left.clear()
+                found = left[at] = [(n, q) for n, q in members if not q.never(facts)]
+            return found
 
         def answer(facts: Any) -> Answer[Q]:
             at = key(facts)
@@ -76,7 +96,7 @@ class Cluster(Generic[Q]):
                 if len(cache) > _CACHE_LIMIT:
                     cache.clear()
                     answers.clear()
-                told = tuple([(n, q, holds) for n, q in members if (holds := ask(q, facts)) is not False])
+                told = tuple([(n, q, holds) for n, q in open_for(facts) if (holds := ask(q, facts)) is not False])
                 said = tuple([(n, holds, q.text(facts) if holds else q.key(facts)) for n, q, holds in told])
                 found = answers.get(said)
                 if found is None:
@@ -95,7 +115,7 @@ def cluster(questions: Iterable[Q], ask: Callable[[Q, Any], bool | None]) -> lis
     """Return questions in clusters; one whose sizes a larger one has too is part of that."""
     by_sizes: dict[frozenset[str], list[tuple[int, Q]]] = {}
     for at, question in enumerate(questions):
-        sizes = frozenset(_SIZES[field] for field in question.told if field in _SIZES)
+        sizes = frozenset(SIZES[field] for field in question.told if field in SIZES)
         by_sizes.setdefault(sizes, []).append((at, question))
     for sizes in sorted((s for s in by_sizes if s), key=lambda s: (len(s), sorted(s))):
         few = len(by_sizes[sizes])  # not more than the wider one: its key repeats less often

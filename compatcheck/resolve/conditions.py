@@ -7,7 +7,7 @@ facts that would decide. Nothing is evaluated from text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from operator import attrgetter, eq
 from typing import Any, Protocol
@@ -155,15 +155,31 @@ class Not:
     """The part does not hold."""
 
     def __init__(self, part: Predicate) -> None:
-        self._part = part
+        self.part = part
         self.fields = part.fields
 
     def test(self, facts: Any) -> bool | None:
-        value = self._part.test(facts)
+        value = self.part.test(facts)
         return None if value is None else not value
 
     def missing(self, facts: Any) -> frozenset[str]:
-        return self._part.missing(facts)
+        return self.part.missing(facts)
+
+
+def settled(predicate: Predicate, facts: Any, free: Collection[str]) -> bool | None:
+    """Return what a condition says whatever the values of the `free` fields are; None where they may matter."""
+    if predicate.fields.isdisjoint(free):
+        return predicate.test(facts)
+    if isinstance(predicate, Not):
+        inner = settled(predicate.part, facts, free)
+        return None if inner is None else not inner
+    if isinstance(predicate, (AllOf, AnyOf)):
+        deciding = isinstance(predicate, AnyOf)
+        parts = [settled(part, facts, free) for part in predicate.parts]
+        if deciding in parts:
+            return deciding
+        return None if None in parts else not deciding
+    return None
 
 
 class Compiler:

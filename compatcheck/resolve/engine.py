@@ -65,12 +65,15 @@ class EngineProgram:
         self._programs: dict[str, BackendProgram] = {}
         self._prefill_programs: dict[str, BackendProgram] = {}
         self._order = self._orders(engine.priorities, self.backends)
+        self.order_choice = self._order[1]
+        """Decides the order in which backends are tried."""
         self._prefill_order = self._orders(engine.mla_prefill_priorities, self.prefill_backends)
         cases = [FactCase(value=case.route, when=case.when) for case in engine.routing]
-        self._routing = DecisionList(cases, self.compiler)
+        self.routing = DecisionList(cases, self.compiler)
+        """Decides the route that a configuration, with its backend filled in, takes."""
         self._selections: dict[tuple[tuple[Judgement, ...], frozenset[str]], Selection] = {}
         self.derived[HEADS_PER_KV] = HeadGroup()
-        self.derived[ROUTE] = self._routing
+        self.derived[ROUTE] = self.routing
         self.derived[MLA_PREFILL] = PrefillChoice(self)
 
     def _present(self, backends: dict[str, Backend]) -> list[str]:
@@ -92,6 +95,12 @@ class EngineProgram:
         return self._compiled(
             name, self._prefill_programs, self.engine.mla_prefill_backends, self.engine.prefill_selector
         )
+
+    @property
+    def prefill_fields(self) -> frozenset[str]:
+        """The fields that the choice of an MLA prefill backend, and what refuses the others says, depend on."""
+        order, programs = self.prefill_choice()
+        return order.fields.union(*(check.told for program in programs for check in program.checks))
 
     def prefill_choice(self) -> tuple[DecisionList, list[BackendProgram]]:
         """Return what decides the order of MLA prefill backends, and their compiled checks."""
@@ -128,6 +137,10 @@ class EngineProgram:
     def prefill_order(self, facts: Any) -> tuple[list[str] | None, frozenset[str]]:
         """Return the order in which MLA prefill backends are tried."""
         return self._decide_order(self._prefill_order, facts)
+
+    def open_orders(self, facts: Any) -> tuple[tuple[Any, ...], frozenset[str]]:
+        """Return which orders may be the one that decides, and the missing facts that leave it open."""
+        return tuple(self.order_choice.possible(facts)), self.order_choice.missing(facts)
 
     @staticmethod
     def _decide_order(
@@ -175,5 +188,5 @@ class EngineProgram:
 
     def route(self, facts: Any) -> tuple[str | None, frozenset[str]]:
         """Return the id of the route that a configuration (with its backend filled in) takes."""
-        value = self._routing.value(facts)
-        return (None, self._routing.missing(facts)) if value is UNKNOWN else (value, frozenset())
+        value = self.routing.value(facts)
+        return (None, self.routing.missing(facts)) if value is UNKNOWN else (value, frozenset())

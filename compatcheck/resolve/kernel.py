@@ -15,6 +15,20 @@ KERNEL_DTYPES = {
 }
 """KV-cache dtype of the engine -> element type that the kernel sees, where the names differ."""
 
+CALLED = (
+    "sm",
+    "dtype",
+    "kv_cache_dtype",
+    "head_size",
+    "num_qo_heads",
+    "num_kv_heads",
+    "flashinfer_version",
+    "torch_version",
+    "cuda_version",
+    "slot_mapping_helpers",
+)
+"""Fields of a configuration that its kernels' calls, and findings about them, depend on; the page is one thing more."""
+
 
 class KernelCell(msgspec.Struct, frozen=True, kw_only=True):
     """One call of a kernel: dtypes by their matrix names, head size in elements, page size in tokens.

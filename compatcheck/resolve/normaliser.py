@@ -50,8 +50,7 @@ class Normaliser:
 
         Raises `ConfigurationError`, and `msgspec.ValidationError` for an unknown field or a value of the wrong type.
         """
-        if self._defaults:
-            given = {**self._defaults, **given}
+        given = self.with_defaults(given)
         get = given.get
         shape = tuple(given)
         try:
@@ -72,12 +71,21 @@ class Normaliser:
             beyond=frame.beyond,
         )
 
+    def with_defaults(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields of a configuration with those that it leaves out filled by the defaults."""
+        return {**self._defaults, **given} if self._defaults else given
+
+    def sizes_stand(self, given: dict[str, Any]) -> bool:
+        """Return whether sizes (and the spelling of dtypes) are all that changes where only these are given anew."""
+        derived = "kv_lora_rank" in given and not all(field in given for field in _LATENT)
+        settled = given.get("model_type") in self._settled
+        return not (settled or derived or "linear" in given or given.get("dtype") == "auto")
+
     def _learn(self, key: tuple[object, ...], shape: tuple[str, ...], given: dict[str, Any]) -> Normalised:
         """Normalise in full, and keep what the same kind of line, and the same names, need next time."""
         read = msgspec.convert(given, Configuration)
         normal = normalise(self._matrix, read)
-        derived = "kv_lora_rank" in given and not all(field in given for field in _LATENT)
-        if "linear" in given or derived or given.get("dtype") == "auto":
+        if not self.sizes_stand(given):
             return normal
         before, after = msgspec.structs.asdict(read), msgspec.structs.asdict(normal.facts)
         changed = {field: value for field, value in after.items() if value is not before[field]}

@@ -18,6 +18,8 @@ class Pages:
             for size in (grant.values if isinstance(grant.values, list) else [grant.values])
             if isinstance(size, int)
         ]
+        self.fields = frozenset({"block_size"}).union(*(when.fields for _, when in self._sizes))
+        """The fields that a page depends on."""
 
     def of(self, facts: Any) -> int | None:
         """Return the page for `block_size`: itself if listed, else the largest listed size that divides it."""

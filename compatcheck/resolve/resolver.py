@@ -16,7 +16,7 @@ from compatcheck.resolve.clusters import Answer, in_order
 from compatcheck.resolve.configuration import FIELDS, Configuration
 from compatcheck.resolve.engine import EngineProgram, Selection
 from compatcheck.resolve.findings import FindingFactory
-from compatcheck.resolve.kernel import KERNEL_DTYPES, KernelCell, KernelProgram
+from compatcheck.resolve.kernel import CALLED, KERNEL_DTYPES, KernelCell, KernelProgram
 from compatcheck.resolve.normalise import Normalised, normalise
 from compatcheck.resolve.parts import NO_ROUTE, NOTHING_SAID, Asked, Library, Ruled, Taken, assemble
 from compatcheck.resolve.rules import RuleGroups, RuleProgram, compile_rules, group_rules
@@ -31,19 +31,7 @@ PHASES = ("kv_write", "prefill", "decode")
 _FIELDS = frozenset(FIELDS)
 _CACHE_LIMIT = 65536
 
-_called = attrgetter(
-    "sm",
-    "dtype",
-    "kv_cache_dtype",
-    "head_size",
-    "num_qo_heads",
-    "num_kv_heads",
-    "flashinfer_version",
-    "torch_version",
-    "cuda_version",
-    "slot_mapping_helpers",
-)
-"""What `cell_of` and the kernels' findings depend on."""
+_called = attrgetter(*CALLED)
 
 
 class Resolver:
@@ -122,8 +110,11 @@ class Resolver:
         if facts.linear is not None:
             return self.linear.judge(normal)
         engine = self.engine(str(facts.engine), normal.release)
-        asked = self._ask_engine(engine, facts)
-        given = facts
+        return self.judge_asked(engine, self.ask_selector(engine, facts), normal)
+
+    def judge_asked(self, engine: EngineProgram, asked: Asked, normal: Normalised) -> Verdict:
+        """Return the verdict where it is known what the selector says."""
+        given = facts = normal.facts
         if asked.used is not None and asked.used != facts.backend:
             facts = msgspec.structs.replace(facts, backend=asked.used)
         reached = asked.reached
@@ -142,14 +133,18 @@ class Resolver:
 
     # ----------------------------------------------------------------------------------------- parts
 
-    def _ask_engine(self, engine: EngineProgram, facts: Configuration) -> Asked:
-        """Return what the engine's selector says: of the backend that is forced, or of all in its order."""
+    def ask_selector(
+        self, engine: EngineProgram, facts: Configuration, judgement: Judgement | None = None
+    ) -> Asked:
+        """Return what the engine's selector says: of the backend that is forced, or of all in its order.
+
+        `judgement` is what it says of the forced backend, where that is known already.
+        """
         outside = self._not_in_release(engine, facts)
         selection: Selection | None = None
-        judgement: Judgement | None = None
         if facts.backend is None:
             selection = engine.select(facts)
-        elif facts.backend in engine.present:
+        elif judgement is None and facts.backend in engine.present:
             judgement = engine.judge(facts.backend, facts)
         left = None if judgement is None else left_unanswered(engine.program(judgement.backend), judgement, facts)
         unasked = left == []

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from compatcheck.matrix.model import Matrix, Rule
 from compatcheck.matrix.versions import contains
-from compatcheck.resolve.clusters import Cluster, cluster
-from compatcheck.resolve.conditions import Compiler
+from compatcheck.resolve.clusters import SIZES, Cluster, cluster
+from compatcheck.resolve.conditions import Compiler, settled
 from compatcheck.resolve.words import asked_fields, placeholders
 
 _CACHE_LIMIT = 65536
@@ -53,6 +53,14 @@ class RuleProgram:
             return False
         when = self._when.test(facts)
         return when if in_range else (None if when is not False else False)
+
+    def never(self, facts: Any) -> bool:
+        """Return whether it is False for these facts, whatever their sizes."""
+        if self.rule.versions and self.rule.axis not in SIZES:
+            version = self._axis(facts)
+            if version is not None and not contains(self.rule.versions, version):
+                return True
+        return settled(self._when, facts, SIZES) is False
 
     def missing(self, facts: Any) -> frozenset[str]:
         """Return the missing facts that keep it from deciding."""
