@@ -118,6 +118,7 @@ class Entry(msgspec.Struct, kw_only=True):
     history: list[str] = []
     recheck: str | None = None
     confirmed: str = "reading"
+    varies: str | None = None
     conditions: list[Any] = []
     linear: bool = False
     """Whether it speaks of linear layers."""
@@ -224,6 +225,7 @@ def _rules(matrix: Matrix) -> Iterator[Entry]:
             history=rule.history,
             recheck=rule.recheck,
             confirmed=rule.confirmed,
+            varies=rule.varies,
             conditions=[rule.when],
             linear=rule.kind == "linear",
         )

@@ -94,8 +94,10 @@ class Proof(msgspec.Struct, kw_only=True):
 def _said(cell: CellEvidence) -> str:
     if cell.judgement != "confirmed":
         return str(cell.judgement)
+    if cell.expected in ("wrong", "varies") and cell.outcome != "correct":
+        return "refused as declared" if cell.outcome == "refused" else "wrong as declared"
     if cell.expected == "wrong":
-        return "wrong as declared" if cell.outcome == "wrong" else "right where others are wrong"
+        return "right where others are wrong"
     if cell.expected == "refused":
         return "refused as declared"
     if cell.expected == "compile-error":

@@ -44,6 +44,8 @@ def _rule(code: str, rule: Rule, loaded: LoadedMatrix) -> Entry:
         facts.append((rule.axis, rule.versions))
     if rule.kernels:
         facts.append(("kernels", ", ".join(rule.kernels)))
+    if rule.varies:
+        facts.append(("depends on", rule.varies))
     facts.append(("known by", rule.confirmed))
     return Entry(
         id=code,

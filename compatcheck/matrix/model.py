@@ -304,6 +304,8 @@ class Kernel(Strict, frozen=True, kw_only=True):
     refusals: list[Refusal] = []
     tolerance: dict[str, float] = {}
     """Largest relative error ||out - ref|| / ||ref|| by KV dtype, reference in fp32 on the dequantised cache."""
+    query_tolerance: dict[str, float] = {}
+    """The same where the query has this dtype, if that is more: an 8-bit query makes a kernel quantise its weights."""
     note: str | None = None
     sources: list[Source] = []
 
@@ -338,6 +340,8 @@ class Rule(Strict, frozen=True, kw_only=True):
     """Asked of the configuration as it was given: `backend` is the one that was forced, absent where none was."""
     kind: Literal["attention", "linear"] = "attention"
     """What it speaks of: attention, or a quantised linear layer."""
+    varies: str | None = None
+    """Of a silent advisory: what it depends on that `when` cannot say, so that it need not show; a noun phrase."""
     history: list[str] = []
     recheck: str | None = None
     confirmed: Literal["run", "reported", "reading", "predicted"] = "reading"

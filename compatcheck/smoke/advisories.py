@@ -10,6 +10,8 @@ from compatcheck.resolve.computed import COMPUTED
 from compatcheck.resolve.conditions import Compiler, Predicate
 from compatcheck.resolve.configuration import FIELDS
 from compatcheck.resolve.kernel import KernelCell
+from compatcheck.resolve.words import as_regex
+from compatcheck.smoke.outcome import Expectation
 
 _DEEPSEEK_QK, _DEEPSEEK_VO = 192, 128
 _CALLERS = ("direct", "vllm")
@@ -25,7 +27,7 @@ class _Facts:
         self.engine = engine
         self.backend = "FLASHINFER" if kernel.startswith("flashinfer.") else None
         self.sm = cell.sm
-        self.dtype = cell.q_dtype if cell.q_dtype in ("float16", "bfloat16", "float32") else None
+        self.dtype = cell.q_dtype
         self.kv_cache_dtype = cell.kv_dtype
         self.head_size = cell.head_size
         self.block_size = cell.page_size
@@ -78,3 +80,20 @@ def _in_range(rule: Rule, cell: KernelCell) -> bool:
         return True
     version = getattr(cell, rule.axis)
     return version is not None and contains(rule.versions, version)
+
+
+def advised_outcome(code: str, rule: Rule) -> Expectation:
+    """Return what a cell is expected to do where an advisory holds.
+
+    `wrong` in some shape, or, of an advisory that varies with what the cell does not fix, `varies`. An advisory that
+    names an exception and words may come as that instead of a wrong result.
+    """
+    return Expectation(
+        kind="varies" if rule.varies else "wrong",
+        code=code,
+        exception=rule.exception if rule.words else None,
+        match="|".join(f"(?:{as_regex(words).pattern})" for words in rule.words) if rule.exception else None,
+        path=("rules", code),
+        any_shape=True,
+        reason=rule.varies or rule.title,
+    )

@@ -11,7 +11,7 @@ from compatcheck.matrix.model import Kernel, Matrix, Refusal
 from compatcheck.matrix.versions import contains
 from compatcheck.resolve.kernel import KernelCell, KernelProgram
 from compatcheck.smoke import domains
-from compatcheck.smoke.advisories import Advisories
+from compatcheck.smoke.advisories import Advisories, advised_outcome
 from compatcheck.smoke.cell import SmokeCell, cell_id
 from compatcheck.smoke.covering import Point, covering
 from compatcheck.smoke.outcome import Expectation
@@ -205,8 +205,7 @@ class _Maker:
         cell = self.target.cell(point)
         held = self.advisories.holding(self.id, cell, feature)
         if held:
-            code, rule = held
-            return Expectation(kind="wrong", code=code, path=("rules", code), any_shape=True, reason=rule.title)
+            return advised_outcome(*held)
         answer, axes = self.program.supports(cell)
         if answer is None and self.target.sm != "cpu":
             missing = [name for name, value in axes.items() if value is None]
@@ -219,8 +218,8 @@ class _Maker:
 
     def _cell(self, point: Point, expected: Expectation, feature: str | None, shape: str | None) -> SmokeCell:
         tolerance = self.kernel.tolerance
-        kv = point.get("kv_dtype") or point.get("q_dtype") or ""
-        bound = tolerance.get(kv, tolerance.get(point.get("q_dtype") or "", 0.03))
+        query = point.get("q_dtype") or ""
+        bound = tolerance.get(point.get("kv_dtype") or query, tolerance.get(query, 0.03))
         code = f"refuses={expected.code}" if expected.kind in ("refused", "compile-error") else None
         return SmokeCell(
             id=cell_id(self.id, self.target.sm, point, feature, code, shape),
@@ -232,7 +231,7 @@ class _Maker:
             expected=expected,
             feature=feature,
             shape=shape,
-            tolerance=max(bound, tolerance.get(point.get("q_dtype") or "", 0.0)),
+            tolerance=max(bound, tolerance.get(query, 0.0), self.kernel.query_tolerance.get(query, 0.0)),
             needs=tuple(self.kernel.needs),
             graph="cuda_graph" in self.kernel.features,
             **point,

@@ -72,6 +72,9 @@ def classify(
         return "crashed", None, None
     if "MemoryError" in names or "OutOfMemoryError" in names or _MEMORY.search(text):
         return "crashed", None, None
+    if "cudnnGraphNotSupportedError" in names:
+        # It lists why each engine declined, among them optional ones that are not installed: none of that is missing.
+        return "refused", None, None
     for kind, pattern in _MISSING:
         found = pattern.search(text)
         if found:

@@ -46,7 +46,7 @@ def judge(
         return "unproven", "not built within the time allowed"
     if expected.kind in ("refused", "compile-error"):
         return _refused(expected, result)
-    if expected.kind == "wrong":
+    if expected.kind in ("wrong", "varies"):
         return _wrong(expected, result, family_wrong, family_complete)
     if outcome == "passed":
         return "unproven", f"no failure up to level {result.level}"
@@ -68,7 +68,7 @@ def settled(expected: Expectation, result: Result) -> bool:
     """Return whether a result may be believed at once: it is what the matrix says, or it is no failure."""
     if result.outcome in ("correct", "passed", "skipped", "unavailable"):
         return True
-    if expected.kind == "wrong" and result.outcome == "wrong":
+    if expected.kind in ("wrong", "varies") and (result.outcome == "wrong" or _in_advised_words(expected, result)):
         return True
     return expected.kind in ("refused", "compile-error") and (
         result.outcome == expected.kind and matches(expected, result)
@@ -103,10 +103,19 @@ def _wrong(expected: Expectation, result: Result, family_wrong: bool, family_com
         return "confirmed", f"wrong as the advisory {expected.code} says"
     if result.outcome == "passed":
         return "unproven", f"no failure up to level {result.level}"
+    if _in_advised_words(expected, result):
+        return "confirmed", f"{result.outcome} in the words of the advisory {expected.code}"
     if result.outcome != "correct":
         return "contradicted", f"the advisory {expected.code} says silently wrong, the GPU says {result.outcome}"
+    if expected.kind == "varies":
+        return "confirmed", f"right here; {expected.code} depends on {expected.reason}"
     if expected.any_shape and family_wrong:
         return "confirmed", f"this shape is correct, another one is wrong as {expected.code} says"
     if not family_complete:
         return "unproven", f"correct in this shape; {expected.code} needs every shape of the configuration"
     return "contradicted", f"the advisory {expected.code} says wrong, every shape is correct here"
+
+
+def _in_advised_words(expected: Expectation, result: Result) -> bool:
+    declared = expected.exception is not None and expected.match is not None
+    return declared and result.outcome in ("refused", "crashed") and matches(expected, result)

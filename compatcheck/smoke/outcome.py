@@ -12,7 +12,8 @@ Outcome = Literal[
 """`passed`: no failure up to a level below `correct`, which proves only what that level proves. `skipped`: not run."""
 
 Judgement = Literal["confirmed", "contradicted", "unproven"]
-ExpectationKind = Literal["supported", "refused", "compile-error", "wrong", "absent", "unknown"]
+ExpectationKind = Literal["supported", "refused", "compile-error", "wrong", "varies", "absent", "unknown"]
+"""`varies`: an advisory says wrong, depending on something that the cell does not fix."""
 Missing = Literal["package", "symbol", "artifact", "header", "library", "network", "source", "compiler", "driver"]
 
 """`driver`: the smoke test itself cannot express the cell. `library`: the linker found none."""

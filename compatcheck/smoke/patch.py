@@ -66,7 +66,7 @@ def _change(items: list[Judged], cell: SmokeCell, fingerprint: Fingerprint) -> s
             removed = {"exception": expected.exception, "match": expected.match}
             return _signed("-", removed) + "\n" + _signed("+", wanted)
         return "# it is no refusal any more: make it an advisory\n" + _advisory(items, cell, fingerprint)
-    if expected.kind == "wrong":
+    if expected.kind in ("wrong", "varies"):
         if result.outcome == "correct":
             return f"# mended: end the advisory before this version\n+ versions: '<{version}'"
         return f"# it is no longer silent: the library says\n#   {result.exception}: {_first(result.text)}"

@@ -23,7 +23,7 @@ def ordered(cells: Sequence[SmokeCell], dear: Callable[[SmokeCell], bool]) -> li
 
 
 def _rank(cell: SmokeCell, lead: str | None) -> int:
-    if cell.expected.kind in ("absent", "wrong"):
+    if cell.expected.kind in ("absent", "wrong", "varies"):
         return 0
     if cell.expected.kind in ("refused", "compile-error"):
         return 1

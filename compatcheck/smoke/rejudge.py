@@ -19,8 +19,10 @@ from compatcheck.smoke.routes import route_cells
 def rejudge(evidence: Evidence, matrix: LoadedMatrix) -> tuple[Evidence, list[SmokeCell], list[Judged]]:
     """Return the evidence with expectations and judgements of a matrix, its cells, and the judged results.
 
-    Outcomes stay what they were, except that an exception is classified anew, since declared words decide there.
-    Cells that the matrix declares no longer are dropped.
+    Outcomes stay what they were, with two exceptions: an exception is classified anew, since declared words decide
+    there, and what was right by a bound that the matrix has tightened since, with an error above the new one, is wrong.
+    A bound that was loosened changes nothing: what was not seen to be right is not made right. Cells that the matrix
+    declares no longer are dropped.
     """
     from compatcheck.smoke.kernels import KERNELS
 
@@ -45,10 +47,15 @@ def _result(kept: CellEvidence, cell: SmokeCell) -> Result:
     outcome, missing, what = kept.outcome, kept.missing, kept.missing_what
     if kept.exception and outcome not in ("crashed", "timeout"):
         outcome, missing, what = classify(kept.exception, kept.bases, kept.text or "", cell.expected)
+    level, tolerance = kept.level, kept.tolerance
+    if tolerance is not None and cell.tolerance < tolerance:
+        tolerance = cell.tolerance
+        if outcome == "correct" and max(kept.errors.values(), default=0.0) > tolerance:
+            outcome, level = "wrong", "launch"
     return Result(
         id=kept.id,
         outcome=outcome,
-        level=kept.level,
+        level=level,
         exception=kept.exception,
         bases=kept.bases,
         text=kept.text,
@@ -56,7 +63,7 @@ def _result(kept: CellEvidence, cell: SmokeCell) -> Result:
         missing_what=what,
         stage=kept.stage,
         errors=kept.errors,
-        tolerance=kept.tolerance,
+        tolerance=tolerance,
         notes=kept.notes,
         timings=kept.timings,
         reruns=kept.reruns,

@@ -7,7 +7,7 @@ from typing import Any
 
 from compatcheck.matrix.model import Matrix, Route
 from compatcheck.resolve.kernel import KernelProgram
-from compatcheck.smoke.advisories import Advisories
+from compatcheck.smoke.advisories import Advisories, advised_outcome
 from compatcheck.smoke.cell import SmokeCell, cell_id
 from compatcheck.smoke.cells import Driver, Target
 from compatcheck.smoke.outcome import Expectation
@@ -74,7 +74,7 @@ def _cell(
                 held = next((h for i in kernels if (h := advisories.holding(i, at))), None)
                 expected = Expectation(kind="supported", path=("engines", "vllm", "routes", name))
                 if held:
-                    expected = Expectation(kind="wrong", code=held[0], path=("rules", held[0]), any_shape=True)
+                    expected = advised_outcome(*held)
                 return SmokeCell(
                     id=cell_id(f"route.{name}", target.sm, point, "whole"),
                     kernel=f"route.{name}",

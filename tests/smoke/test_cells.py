@@ -11,7 +11,9 @@ from compatcheck.matrix.load import load
 from compatcheck.matrix.model import Matrix
 from compatcheck.smoke.cell import SmokeCell
 from compatcheck.smoke.cells import Target, plan
+from compatcheck.smoke.judge import matches
 from compatcheck.smoke.kernels import KERNELS
+from compatcheck.smoke.outcome import Result
 from compatcheck.smoke.priority import ordered
 from compatcheck.smoke.routes import route_cells
 
@@ -93,6 +95,13 @@ def test_tolerance_is_that_of_the_cache_but_not_below_that_of_the_query() -> Non
     assert bounds["float16", "float16"] == 0.005
 
 
+def test_a_query_may_need_a_wider_bound_than_the_cache() -> None:
+    grants = {"q_dtypes": ["bfloat16", "fp8_e5m2"], "kv_dtypes": [{"values": "fp8_e5m2"}]}
+    bounds = {"tolerance": {"bfloat16": 0.01, "fp8_e5m2": 0.02}, "query_tolerance": {"fp8_e5m2": 0.15}}
+    found = {c.q_dtype: c.tolerance for c in cells({**grants, **bounds})}
+    assert found == {"bfloat16": 0.02, "fp8_e5m2": 0.15}
+
+
 def test_an_absent_symbol_is_one_cell() -> None:
     (cell,) = cells({"since": "0.7.4"})
     assert cell.expected.kind == "absent"
@@ -160,6 +169,31 @@ def test_an_advisory_makes_its_cells_expected_wrong() -> None:
     assert not [c for c in cells({}, fi="0.7.4", adv=ADVISORY) if c.expected.kind == "wrong"]
 
 
+def test_an_advisory_may_depend_on_what_a_cell_does_not_fix() -> None:
+    found = [c for c in cells({}, adv={**ADVISORY, "varies": "the scale"}) if c.expected.code == "adv"]
+    assert found
+    assert {(c.expected.kind, c.expected.reason) for c in found} == {("varies", "the scale")}
+
+
+def test_an_advisory_that_names_an_exception_may_come_as_that() -> None:
+    worded = {**ADVISORY, "exception": "GraphError", "words": ["(a) datatype", "/other \\d+/"]}
+    (expected,) = {c.expected for c in cells({}, adv=worded) if c.expected.code == "adv"}
+    assert expected.exception == "GraphError"
+    for text, fits in (("the (a) datatype", True), ("other 12", True), ("other x", False), ("a datatype", False)):
+        result = Result(id="x", outcome="refused", exception="GraphError", text=text)
+        assert matches(expected, result) is fits
+    (silent,) = {c.expected for c in cells({}, adv={**ADVISORY, "words": ["w"]}) if c.expected.code == "adv"}
+    assert (silent.exception, silent.match) == (None, None)
+
+
+def test_an_advisory_may_ask_for_the_dtype_of_the_query() -> None:
+    grants = {"q_dtypes": ["bfloat16", "fp8_e4m3"], "kv_dtypes": [{"values": "fp8_e4m3"}]}
+    rule = {**ADVISORY, "when": {"kv_cache_dtype": "fp8_e4m3", "dtype": "fp8_e4m3"}}
+    found = cells(grants, adv=rule)
+    assert {c.q_dtype for c in found if c.expected.kind == "wrong"} == {"fp8_e4m3"}
+    assert {c.q_dtype for c in found if c.expected.kind == "supported"} == {"bfloat16"}
+
+
 @pytest.mark.parametrize("change", [{"effect": "note"}, {"kernels": []}, {"bites": "first-request"}])
 def test_only_silent_advisories_about_kernels_count(change: dict[str, Any]) -> None:
     assert not [c for c in cells({}, adv={**ADVISORY, **change}) if c.expected.kind == "wrong"]
@@ -219,3 +253,46 @@ def test_without_a_gpu_only_what_runs_on_a_cpu(packaged: Matrix) -> None:
     found = plan(packaged, Target("cpu", None, "2.13.0"), KERNELS)
     assert {c.kernel.split(".")[0] for c in found.cells} == {"torch", "compatcheck"}
     assert found.left_out["flashinfer.fa2.paged_prefill"] == "needs a GPU"
+
+
+def codes(packaged: Matrix, flashinfer: str) -> dict[tuple[str, str | None, str | None, int | None], set[str | None]]:
+    found: dict[tuple[str, str | None, str | None, int | None], set[str | None]] = {}
+    for cell in plan(packaged, Target("9.0", flashinfer, "2.11.0", "13.0"), KERNELS).cells:
+        if cell.expected.kind in ("supported", "wrong", "varies"):
+            where = (cell.kernel, cell.q_dtype, cell.kv_dtype, cell.head_size)
+            found.setdefault(where, set()).add(cell.expected.code)
+    return found
+
+
+def test_where_a_finite_mask_leaks(packaged: Matrix) -> None:
+    """fa3 under an 8-bit query, fa2 under an e5m2 cache or an NVFP4 cache with large heads, before FlashInfer 0.7.0."""
+    old, new = codes(packaged, "0.6.18.post1"), codes(packaged, "0.7.2.post1")
+    leaks = {"fi-fa3-fp8-mask-leaks", "fi-fa2-mask-leaks-small-k-scale", "fi-fa2-mask-leaks-nvfp4"}
+    assert not [where for where, found in new.items() if found & leaks]
+    for (kernel, query, kv, head), found in old.items():
+        wanted: str | None = None
+        eight_bit = (query or "").startswith("fp8")
+        if kernel.startswith(("flashinfer.fa3.", "flashinfer.auto.")) and eight_bit:
+            wanted = "fi-fa3-fp8-mask-leaks"
+        elif kernel.startswith(("flashinfer.fa2.", "flashinfer.auto.")) and not kernel.endswith(
+            (".decode", "ragged_prefill")
+        ):
+            wanted = {"fp8_e5m2": "fi-fa2-mask-leaks-small-k-scale"}.get(kv or "")
+            wanted = "fi-fa2-mask-leaks-nvfp4" if kv == "nvfp4" and (head or 0) >= 256 else wanted
+        elif kernel in ("flashinfer.fa2.ragged_prefill", "flashinfer.auto.decode"):
+            continue
+        assert (found & leaks) == ({wanted} if wanted else set()), (kernel, query, kv, head)
+
+
+def test_auto_is_held_to_the_bound_of_the_kernel_it_takes(packaged: Matrix) -> None:
+    found = plan(packaged, Target("9.0", "0.7.2.post1", "2.11.0", "13.0"), KERNELS).cells
+    bounds: dict[tuple[str, str | None, str | None], float] = {
+        (c.kernel, c.q_dtype, c.kv_dtype): c.tolerance for c in found if c.expected.kind == "supported"
+    }
+    for kernel, native in (("paged_prefill", "paged_prefill"), ("decode", "decode_tensor_cores")):
+        for query in ("float16", "bfloat16", "fp8_e4m3", "fp8_e5m2"):
+            for kv in ("fp8_e4m3", "fp8_e5m2"):
+                if query.startswith("fp8") and query != kv:
+                    continue
+                taken = f"fa3.{kernel}" if query.startswith("fp8") else f"fa2.{native}"
+                assert bounds[f"flashinfer.auto.{kernel}", query, kv] == bounds[f"flashinfer.{taken}", query, kv]

@@ -37,6 +37,12 @@ CASES = [
     ("ValueError", "Invalid page_size: 8", "refused", None),
     ("BackendSupportedError", "f does not support compute capability 90", "refused", None),
     ("RuntimeError", "Unsupported architecture", "refused", None),
+    (
+        "cudnnGraphNotSupportedError",
+        "no engine proposed a plan (Q and K need to have the same datatype; sm90: requires an extra, not installed)",
+        "refused",
+        None,
+    ),
 ]
 
 

@@ -12,6 +12,8 @@ from tests.smoke.conftest import fake
 REFUSED = Expectation(kind="refused", code="r", exception="ValueError", match=r"head \d+")
 SUPPORTED = Expectation(kind="supported")
 WRONG = Expectation(kind="wrong", code="adv", any_shape=True)
+WORDED = Expectation(kind="wrong", code="adv", any_shape=True, exception="GraphError", match="same datatype")
+VARIES = Expectation(kind="varies", code="adv", any_shape=True, reason="k_scale")
 ABSENT = Expectation(kind="absent", reason="not there yet")
 COMPILE = Expectation(kind="compile-error", code="c", exception="RuntimeError", match="static assertion")
 
@@ -50,6 +52,18 @@ CASES: list[tuple[Expectation, Result, str]] = [
     (WRONG, result("correct"), "contradicted"),
     (WRONG, result("crashed"), "contradicted"),
     (WRONG, result("passed", level="launch"), "unproven"),
+    (WRONG, result("refused", exception="GraphError", text="the same datatype"), "contradicted"),
+    (WORDED, result("refused", exception="GraphError", text="need the same datatype"), "confirmed"),
+    (WORDED, result("refused", exception="GraphError", text="other words"), "contradicted"),
+    (WORDED, result("refused", exception="Other", text="need the same datatype"), "contradicted"),
+    (WORDED, result("wrong"), "confirmed"),
+    (WORDED, result("correct"), "contradicted"),
+    (VARIES, result("wrong"), "confirmed"),
+    (VARIES, result("correct"), "confirmed"),
+    (VARIES, result("crashed"), "contradicted"),
+    (VARIES, result("refused", exception="ValueError", text="no"), "contradicted"),
+    (VARIES, result("passed", level="launch"), "unproven"),
+    (VARIES, result("unavailable", missing="package"), "unproven"),
     (Expectation(kind="unknown"), result("correct"), "unproven"),
     (SUPPORTED, result("skipped"), "unproven"),
 ]

@@ -11,6 +11,7 @@ from compatcheck.smoke.coverage import Coverage
 from compatcheck.smoke.evidence import CellEvidence, Evidence, Run, read_evidence, write_evidence
 from compatcheck.smoke.fingerprint import Fingerprint
 from compatcheck.smoke.kernels import KERNELS
+from compatcheck.smoke.rejudge import rejudge
 
 
 def test_other_facts_give_another_judgement(tmp_path: Path) -> None:
@@ -52,3 +53,32 @@ def test_other_facts_give_another_judgement(tmp_path: Path) -> None:
 def test_an_unreadable_file_is_exit_2(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("{")
     assert evidence_judge(tmp_path / "a.json", tmp_path / "b.json") == 2
+
+
+def test_a_tightened_bound_counts_and_a_loosened_one_does_not() -> None:
+    matrix = load()
+    cells = plan(matrix.matrix, Target("9.0", "0.7.2.post1", "2.11.0", "13.0"), KERNELS).cells
+    cell = next(c for c in cells if c.expected.kind == "supported" and c.tolerance == 0.02)
+    place = Fingerprint(sm="9.0", flashinfer="0.7.2.post1", torch="2.11.0", torch_cuda="13.0", tool="0", matrix="old")
+
+    def after(outcome: str, error: float, bound: float) -> CellEvidence:
+        seen = CellEvidence(
+            id=cell.id,
+            expected="supported",
+            outcome=outcome,  # type: ignore[arg-type]
+            judgement="confirmed",
+            level="graph",
+            errors={"out": error, "graph.out": 0.0},
+            tolerance=bound,
+        )
+        evidence = Evidence(schema=1, fingerprint=place, runs=(), coverage=Coverage(declared=1), cells=(seen,))
+        (judged,) = rejudge(evidence, matrix)[0].cells
+        return judged
+
+    tightened = after("correct", 0.1, 0.15)
+    assert (tightened.outcome, tightened.judgement, tightened.level) == ("wrong", "contradicted", "launch")
+    assert tightened.tolerance == 0.02
+    kept = after("correct", 0.019, 0.15)
+    assert (kept.outcome, kept.judgement, kept.level) == ("correct", "confirmed", "graph")
+    loosened = after("wrong", 0.015, 0.01)
+    assert (loosened.outcome, loosened.judgement, loosened.tolerance) == ("wrong", "contradicted", 0.01)

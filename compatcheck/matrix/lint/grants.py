@@ -31,10 +31,11 @@ def check(context: Context) -> list[Problem]:
         found = _values(context, path, grant)
         problems += [context.problem(place, CODE, message) for place, message in found]
     for path, kernel in context.records(Kernel):
-        for key in kernel.tolerance:
-            if key not in KERNEL_DTYPES:
-                message = f"{key!r} is not a kernel dtype: {', '.join(sorted(KERNEL_DTYPES))}"
-                problems.append(context.problem((*path, "tolerance", key), CODE, message))
+        for field, bounds in (("tolerance", kernel.tolerance), ("query_tolerance", kernel.query_tolerance)):
+            for key in bounds:
+                if key not in KERNEL_DTYPES:
+                    message = f"{key!r} is not a kernel dtype: {', '.join(sorted(KERNEL_DTYPES))}"
+                    problems.append(context.problem((*path, field, key), CODE, message))
     return problems
 
 

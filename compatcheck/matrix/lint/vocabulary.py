@@ -90,7 +90,7 @@ def _configuration_fields(context: Context) -> dict[str, Field]:
     values: dict[str, frozenset[Any]] = {
         "engine": frozenset({*context.names("engines"), DIRECT}),
         "backend": frozenset(backends),
-        "dtype": frozenset(DTYPES),
+        "dtype": KERNEL_DTYPES,  # of a rule about a library called without an engine, the query's
         "kv_cache_dtype": frozenset(context.names("kv_cache_dtypes")),
         "attn_type": frozenset(ATTN_TYPES),
         "linear": frozenset(LINEAR_SCHEMES),

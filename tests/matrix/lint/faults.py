@@ -251,6 +251,9 @@ FAULTS = {
         "values: [16, 32]", "values: {multiple_of: 16}", "values: {multiple_of: 16}", "grant", ("numbers",)
     ),
     "value listed twice": Fault("values: [64, 128]", "values: [64, 64]", "64]}]\n    tol", "grant", ("twice",)),
+    "tolerance of a query": Fault(
+        "tolerance: {nvfp4", "query_tolerance: {fp8: 0.1}\n    tolerance: {nvfp4", "fp8: 0.1", "grant", ("fp8_e4m3",)
+    ),
     "tolerance": Fault("tolerance: {nvfp4", "tolerance: {nvpf4", "nvpf4", "grant", ("nvfp4",)),
     # decision lists
     "list that runs out": Fault(
