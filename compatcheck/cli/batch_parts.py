@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable
 from contextlib import ExitStack
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Protocol, TypeVar
 
 from compatcheck.resolve.verdict import VerdictName
@@ -51,7 +51,7 @@ def judge_in_parts(lines: int, parts: int, judge: Judge[R], out: BinaryIO) -> tu
     context = get_context("fork")
     with ExitStack() as stack:
         others = []
-        for start, stop in zip(bounds[1:], bounds[2:], strict=False):
+        for start, stop in pairwise(bounds[1:]):
             answers = stack.enter_context(tempfile.TemporaryFile(prefix="compatcheck-"))
             here, there = context.Pipe()
             process = context.Process(target=_part, args=(judge, start, stop, answers, there), daemon=True)

@@ -20,6 +20,7 @@ from compatcheck.matrix.versions import parse
 from compatcheck.resolve.clusters import SIZES, Answer, cluster, in_order
 from compatcheck.resolve.conditions import AllOf, AnyOf, Compiler, Constant, Not, Predicate, settled
 from compatcheck.resolve.pages import Pages
+from compatcheck.resolve.refusals import FeatureRefused, FirstOf, NonCausalDcp, Refused
 from compatcheck.resolve.verdict import Finding
 from compatcheck.resolve.words import asked_fields, fill, placeholders
 
@@ -124,93 +125,6 @@ class Check:
     def say(self, facts: Any) -> str:
         """Return the engine's words for this refusal."""
         return fill(self.words, facts) if self.asks else self.words
-
-
-class _Refused:
-    """A value is given, and no grant accepts it."""
-
-    def __init__(self, field: str, grants: Predicate, when_absent: bool | None) -> None:
-        self.fields = grants.fields | {field}
-        self._get = attrgetter(field)
-        self._field = field
-        self._grants = grants
-        self._when_absent = when_absent
-
-    def test(self, facts: Any) -> bool | None:
-        if self._get(facts) is None:
-            return self._when_absent
-        accepted = self._grants.test(facts)
-        return None if accepted is None else not accepted
-
-    def missing(self, facts: Any) -> frozenset[str]:
-        if self._get(facts) is None:
-            return frozenset({self._field}) if self._when_absent is None else frozenset()
-        return self._grants.missing(facts)
-
-
-class _FeatureRefused:
-    """A feature is asked for, and the backend's flag does not grant it."""
-
-    def __init__(self, field: str, flag: Predicate) -> None:
-        self.fields = flag.fields | {field}
-        self._asked = attrgetter(field)
-        self._field = field
-        self._flag = flag
-
-    def test(self, facts: Any) -> bool | None:
-        asked = self._asked(facts)
-        if asked is None and self._field != "sliding_window":
-            return None if self._flag.test(facts) is not True else False
-        if not asked:
-            return False
-        granted = self._flag.test(facts)
-        return None if granted is None else not granted
-
-    def missing(self, facts: Any) -> frozenset[str]:
-        if self._asked(facts) is None:
-            return frozenset({self._field})
-        return self._flag.missing(facts)
-
-
-class _NonCausalDcp:
-    """Non-causal MLA attention under DCP is asked for, and not granted."""
-
-    def __init__(self, flag: Predicate) -> None:
-        self.fields = flag.fields | {"use_mla", "use_non_causal", "use_dcp"}
-        self._flag = flag
-
-    def test(self, facts: Any) -> bool | None:
-        if not (facts.use_mla and facts.use_non_causal and facts.use_dcp):
-            return False
-        granted = self._flag.test(facts)
-        return None if granted is None else not granted
-
-    def missing(self, facts: Any) -> frozenset[str]:
-        return self._flag.missing(facts)
-
-
-class FirstOf:
-    """A joint rule speaks only if no earlier one does."""
-
-    def __init__(self, earlier: list[Predicate], own: Predicate) -> None:
-        self.fields = own.fields.union(*(p.fields for p in earlier))
-        self._earlier = earlier
-        self._own = own
-
-    def test(self, facts: Any) -> bool | None:
-        own = self._own.test(facts)
-        if own is False:
-            return False
-        for predicate in self._earlier:
-            before = predicate.test(facts)
-            if before is True:
-                return False
-            if before is None:
-                own = None
-        return own
-
-    def missing(self, facts: Any) -> frozenset[str]:
-        return self._own.missing(facts).union(*(p.missing(facts) for p in self._earlier))
 
 
 class Judgement:
@@ -324,7 +238,7 @@ class BackendProgram:
         if name in FLAG_OF_FIELD:
             flag = FLAG_OF_FIELD[name]
             granted = self._compiler.flag(own[flag])
-            return None if isinstance(granted, Constant) and granted.test(None) else _FeatureRefused(name, granted)
+            return None if isinstance(granted, Constant) and granted.test(None) else FeatureRefused(name, granted)
         if name == "mla":
             return None if own["mla"] else self._compiler.condition({"use_mla": True})
         if name == "non_mla":
@@ -334,19 +248,19 @@ class BackendProgram:
         if name == "non_sparse":
             return self._compiler.condition({"use_sparse": False}) if own["sparse"] else None
         if name == "non_causal_dcp":
-            return _NonCausalDcp(self._compiler.flag(own["non_causal_dcp"]))
+            return NonCausalDcp(self._compiler.flag(own["non_causal_dcp"]))
         if name == "sm":
-            return _Refused("sm", self._everywhere("sms"), None)
+            return Refused("sm", self._everywhere("sms"), None)
         if name == "dtype":
-            return _Refused("dtype", self._listed("dtype", "dtypes"), None)
+            return Refused("dtype", self._listed("dtype", "dtypes"), None)
         if name == "attn_type":
-            return _Refused("attn_type", self._listed("attn_type", "attn_types"), None)
+            return Refused("attn_type", self._listed("attn_type", "attn_types"), None)
         if name in ("head_size", "kv_cache_dtype"):
             if not any(facts[f"{name}s"] for facts in (own, *self._members)):
                 return None  # any value will do, so a missing one is no missing fact
-            return _Refused(name, self._granted(name, f"{name}s"), None)
+            return Refused(name, self._granted(name, f"{name}s"), None)
         if name == "block_size":
-            return _Refused(name, self._blocks(own["block_sizes"]), False)
+            return Refused(name, self._blocks(own["block_sizes"]), False)
         if name == "dependency":
             return self._compiler.condition(own["missing_dependency"]) if own["missing_dependency"] else None
         if name == "mla_dimensions":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import itemgetter
-from typing import Any, Union
+from typing import Any
 
 import msgspec
 
@@ -25,9 +25,6 @@ from compatcheck.resolve.verdict import Verdict
 FEW = 4
 """Lines of a kind that are judged one by one before it is worth knowing what tells its sizes apart."""
 _MANY = 65536
-
-Row = Union[tuple["Kind", Sizes], Normalised]
-"""A line that was read: its kind and sizes, or its facts where its sizes change more than themselves."""
 
 
 class Kinds:
@@ -58,11 +55,11 @@ class Kinds:
 
     def judge(self, row: Row) -> Verdict:
         """Return the verdict on a line that `read` gave, without alternatives."""
-        return row[0].judge(row[1]) if type(row) is tuple else self._judge(row)
+        return row[0].judge(row[1]) if isinstance(row, tuple) else self._judge(row)
 
     def normalised(self, row: Row) -> Normalised:
         """Return the facts of a line that `read` gave."""
-        return row[0].normalised(row[1]) if type(row) is tuple else row
+        return row[0].normalised(row[1]) if isinstance(row, tuple) else row
 
     def _learn(self, shape: _Shape, sizes: Sizes, given: dict[str, Any]) -> Row:
         normal = self._normaliser.fields(given)
@@ -135,6 +132,7 @@ class Kind:
         if asked is None:
             asked = stages.ask(told, self._facts(sizes))
         used = asked.used if asked.reached else None
+        key: tuple[Any, ...]
         if used is None:
             key = (told, stages.frame)
         else:
@@ -165,3 +163,7 @@ class Kind:
                 given["kv_cache_dtype"] = self._shape.spelled[sizes[self._shape.kv]]
             self._last = (sizes, msgspec.structs.replace(self._normal.facts, **given))
         return self._last[1]
+
+
+Row = tuple[Kind, Sizes] | Normalised
+"""A line that was read: its kind and sizes, or its facts where its sizes change more than themselves."""

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 from compatcheck.matrix.linear_model import Compute, Linear, LinearKernel, LinearWords
 from compatcheck.matrix.model import FactCase, JointRule, PriorityCase
 from compatcheck.matrix.versions import parse
-from compatcheck.resolve.backend import Check, FirstOf, in_release, of_release
+from compatcheck.resolve.backend import Check, in_release, of_release
 from compatcheck.resolve.conditions import UNKNOWN, Compiler, Predicate
 from compatcheck.resolve.derived import DecisionList
+from compatcheck.resolve.refusals import FirstOf
 from compatcheck.resolve.words import fill
 
 

@@ -94,8 +94,11 @@ class Stages:
             self.asked.clear()
         judgement: Judgement | None = None
         if self._program is not None:
-            sized = [(at, one, says) for at, one in self._sized if (says := one.refuses(facts)) is not False]
-            judgement = self._program.judgement(sorted(self._open + sized, key=itemgetter(0)), facts)
+            answered = list(self._open)
+            for at, check in self._sized:
+                if (refuses := check.refuses(facts)) is not False:
+                    answered.append((at, check, refuses))
+            judgement = self._program.judgement(sorted(answered, key=itemgetter(0)), facts)
         asked = self.asked[told] = self._resolver.ask_selector(self._engine, facts, judgement)
         return asked
 

@@ -133,9 +133,7 @@ class Resolver:
 
     # ----------------------------------------------------------------------------------------- parts
 
-    def ask_selector(
-        self, engine: EngineProgram, facts: Configuration, judgement: Judgement | None = None
-    ) -> Asked:
+    def ask_selector(self, engine: EngineProgram, facts: Configuration, judgement: Judgement | None = None) -> Asked:
         """Return what the engine's selector says: of the backend that is forced, or of all in its order.
 
         `judgement` is what it says of the forced backend, where that is known already.

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compatcheck.resolve.clusters import cluster, in_order
+from compatcheck.resolve.clusters import SIZES, cluster, in_order
 from compatcheck.resolve.configuration import Configuration
 
 
@@ -19,12 +19,16 @@ class Ask:
         self.told = frozenset({field, named})
         self.key = attrgetter(*sorted(self.told))
         self.text = attrgetter(named)
+        self._field = field
         self._get = attrgetter(field)
         self._bound = bound
 
     def holds(self, facts: Any) -> bool | None:
         value = self._get(facts)
         return None if value is None else bool(value > self._bound)
+
+    def never(self, facts: Any) -> bool:
+        return False if self._field in SIZES else self.holds(facts) is False
 
 
 QUESTIONS = [

@@ -1,0 +1,95 @@
+"""The selector's ways of refusing, as conditions: a value that no grant accepts, a feature that no flag grants."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any
+
+from compatcheck.resolve.conditions import Predicate
+
+
+class Refused:
+    """A value is given, and no grant accepts it."""
+
+    def __init__(self, field: str, grants: Predicate, when_absent: bool | None) -> None:
+        self.fields = grants.fields | {field}
+        self._get = attrgetter(field)
+        self._field = field
+        self._grants = grants
+        self._when_absent = when_absent
+
+    def test(self, facts: Any) -> bool | None:
+        if self._get(facts) is None:
+            return self._when_absent
+        accepted = self._grants.test(facts)
+        return None if accepted is None else not accepted
+
+    def missing(self, facts: Any) -> frozenset[str]:
+        if self._get(facts) is None:
+            return frozenset({self._field}) if self._when_absent is None else frozenset()
+        return self._grants.missing(facts)
+
+
+class FeatureRefused:
+    """A feature is asked for, and the backend's flag does not grant it."""
+
+    def __init__(self, field: str, flag: Predicate) -> None:
+        self.fields = flag.fields | {field}
+        self._asked = attrgetter(field)
+        self._field = field
+        self._flag = flag
+
+    def test(self, facts: Any) -> bool | None:
+        asked = self._asked(facts)
+        if asked is None and self._field != "sliding_window":
+            return None if self._flag.test(facts) is not True else False
+        if not asked:
+            return False
+        granted = self._flag.test(facts)
+        return None if granted is None else not granted
+
+    def missing(self, facts: Any) -> frozenset[str]:
+        if self._asked(facts) is None:
+            return frozenset({self._field})
+        return self._flag.missing(facts)
+
+
+class NonCausalDcp:
+    """Non-causal MLA attention under DCP is asked for, and not granted."""
+
+    def __init__(self, flag: Predicate) -> None:
+        self.fields = flag.fields | {"use_mla", "use_non_causal", "use_dcp"}
+        self._flag = flag
+
+    def test(self, facts: Any) -> bool | None:
+        if not (facts.use_mla and facts.use_non_causal and facts.use_dcp):
+            return False
+        granted = self._flag.test(facts)
+        return None if granted is None else not granted
+
+    def missing(self, facts: Any) -> frozenset[str]:
+        return self._flag.missing(facts)
+
+
+class FirstOf:
+    """A joint rule speaks only if no earlier one does."""
+
+    def __init__(self, earlier: list[Predicate], own: Predicate) -> None:
+        self.fields = own.fields.union(*(p.fields for p in earlier))
+        self._earlier = earlier
+        self._own = own
+
+    def test(self, facts: Any) -> bool | None:
+        own = self._own.test(facts)
+        if own is False:
+            return False
+        for predicate in self._earlier:
+            before = predicate.test(facts)
+            if before is True:
+                return False
+            if before is None:
+                own = None
+        return own
+
+    def missing(self, facts: Any) -> frozenset[str]:
+        return self._own.missing(facts).union(*(p.missing(facts) for p in self._earlier))
