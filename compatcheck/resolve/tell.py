@@ -61,17 +61,20 @@ class Tell:
 
     def __init__(self, plan: Plan, facts: Any) -> None:
         self._fixed = plan.fixed.number(facts)
-        self._groups = [(group.pick, group.known(facts), group.number) for group in plan.groups]
+        self._groups = plan.groups
+        self._known = [(group.pick, group.known(facts)) for group in plan.groups]
 
     def __call__(self, sizes: Sizes, facts: Callable[[Sizes], Any]) -> tuple[int, ...]:
         """Return the numbers of the answers for these sizes; `facts` gives the configuration that has them."""
-        told = [self._fixed]
-        for pick, known, number in self._groups:
-            at = pick(sizes)
-            answer = known.get(at)
-            if answer is None:
+        told = [known.get(pick(sizes)) for pick, known in self._known]
+        if None in told:
+            self._ask(told, sizes, facts(sizes))
+        return (self._fixed, *told)  # type: ignore[arg-type]  # none is left open
+
+    def _ask(self, told: list[int | None], sizes: Sizes, facts: Any) -> None:
+        """Fill in what is not known yet."""
+        for at, (pick, known) in enumerate(self._known):
+            if told[at] is None:
                 if len(known) > _MANY:
                     known.clear()
-                answer = known[at] = number(facts(sizes))
-            told.append(answer)
-        return tuple(told)
+                told[at] = known[pick(sizes)] = self._groups[at].number(facts)
