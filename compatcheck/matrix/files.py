@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 
 from compatcheck.matrix.errors import MatrixError, Problem
 
@@ -10,10 +10,10 @@ MAX_BYTES = 8 * 1024 * 1024
 """A matrix is some hundred kilobytes; what is larger is something else, such as a device."""
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """Return a file's bytes. Raises `MatrixError` where it cannot be read, or is larger than a matrix may be."""
     try:
-        with path.open("rb") as file:
+        with open(path, "rb") as file:
             data = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a NUL character in the name
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
@@ -23,5 +23,5 @@ def read_bytes(path: Path) -> bytes:
     return data
 
 
-def _problem(path: Path, code: str, message: str) -> Problem:
-    return Problem(file=str(path), line=0, column=0, code=code, message=message)
+def _problem(path: str | os.PathLike[str], code: str, message: str) -> Problem:
+    return Problem(file=os.fspath(path), line=0, column=0, code=code, message=message)

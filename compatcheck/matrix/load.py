@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,13 +18,15 @@ from compatcheck.matrix.errors import MatrixError, Problem
 from compatcheck.matrix.files import read_bytes
 from compatcheck.matrix.model import Matrix
 from compatcheck.matrix.overlay import NO_FACTS
-from compatcheck.matrix.parts import with_parts
+from compatcheck.matrix.parts import named_parts
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from compatcheck.matrix.documents import MergedDocument
     from compatcheck.matrix.validate import Mismatch
 
-_HERE = Path(__file__).resolve().parent
+_HERE = os.path.dirname(os.path.realpath(__file__))
 _DECIDING = ("model.py", "records.py", "linear_model.py", "documents.py", "shorthand.py", "overlay.py", "load.py")
 """Files of this package that decide what the same YAML becomes: a change in one must not find an older result."""
 _KEPT_DEPTH = 4
@@ -67,8 +68,15 @@ class LoadedMatrix:
 
 def default_path() -> Path:
     """Return the packaged matrix.yaml, or the one of the source checkout this code runs from."""
-    packaged = _HERE.parent / "data" / "matrix.yaml"
-    return packaged if packaged.is_file() else _HERE.parent.parent / "matrix.yaml"
+    from pathlib import Path
+
+    return Path(_default())
+
+
+def _default() -> str:
+    package = os.path.dirname(_HERE)
+    packaged = os.path.join(package, "data", "matrix.yaml")
+    return packaged if os.path.isfile(packaged) else os.path.join(os.path.dirname(package), "matrix.yaml")
 
 
 def load(path: Path | None = None, overlays: tuple[Path, ...] = ()) -> LoadedMatrix:
@@ -76,8 +84,8 @@ def load(path: Path | None = None, overlays: tuple[Path, ...] = ()) -> LoadedMat
 
     Raises `MatrixError` (a `ValueError`) with every problem found, each with file, line and column.
     """
-    packaged = default_path()
-    files = with_parts(path or packaged, packaged) + [(p, read_bytes(p)) for p in overlays]
+    packaged = _default()
+    files = named_parts(str(path or packaged), packaged) + [(str(p), read_bytes(p)) for p in overlays]
     digest = hashlib.sha256(b"\0".join(data for _, data in files)).hexdigest()
     kept_at = _cache_file(digest, files)
     kept = _recall(kept_at)
@@ -87,10 +95,13 @@ def load(path: Path | None = None, overlays: tuple[Path, ...] = ()) -> LoadedMat
     return LoadedMatrix(kept.matrix, kept.lines, digest)
 
 
-def _build(files: list[tuple[Path, bytes]], *, packaged: bool) -> Kept:
+def _build(named: list[tuple[str, bytes]], *, packaged: bool) -> Kept:
+    from pathlib import Path
+
     from compatcheck.matrix.documents import read_files
     from compatcheck.matrix.validate import mismatches
 
+    files = [(Path(name), data) for name, data in named]
     document = read_files(files)
     if document.problems:
         raise MatrixError(document.problems)
@@ -126,7 +137,7 @@ def _shown(file: str, first: Path) -> str:
     return (
         file.removeprefix(home)
         if first.name in ("matrix.yaml",) and file.startswith(home)
-        else Path(file).name
+        else first.name
         if file == str(first)
         else file
     )
@@ -146,37 +157,41 @@ def _key(path: tuple[str | int, ...]) -> str:
 # --------------------------------------------------------------------------------------------- cache
 
 
-def _cache_file(digest: str, files: list[tuple[Path, bytes]]) -> Path | None:
+def _cache_file(digest: str, files: list[tuple[str, bytes]]) -> str | None:
     base = os.environ.get("COMPATCHECK_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
-    try:
-        folder = Path(base) if base else Path.home() / ".cache"
-        model = b"".join((_HERE / name).read_bytes() for name in _DECIDING)
-    except (OSError, RuntimeError):
+    folder = base or os.path.join(os.path.expanduser("~"), ".cache")
+    if folder.startswith("~"):  # nobody's home is known
         return None
-    names = "\0".join(str(path) for path, _ in files).encode()
+    try:
+        model = b"".join(read_bytes(os.path.join(_HERE, name)) for name in _DECIDING)
+    except MatrixError:
+        return None
+    names = "\0".join(name for name, _ in files).encode("utf-8", "surrogateescape")
     key = hashlib.sha256(digest.encode() + model + names).hexdigest()[:32]
-    return folder / "compatcheck" / f"matrix-{key}.json"
+    return os.path.join(folder, "compatcheck", f"matrix-{key}.json")
 
 
-def _recall(path: Path | None) -> Kept | None:
+def _recall(path: str | None) -> Kept | None:
     if path is None:
         return None
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Kept)
-    except (OSError, msgspec.MsgspecError):
+        with open(path, "rb") as file:
+            return msgspec.json.decode(file.read(), type=Kept)
+    except (OSError, ValueError, msgspec.MsgspecError):  # ValueError: a NUL character in the name
         return None
 
 
-def _keep(path: Path | None, kept: Kept) -> None:
+def _keep(path: str | None, kept: Kept) -> None:
     if path is None:
         return
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    temporary = f"{path}.{os.getpid()}.tmp"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(msgspec.json.encode(kept))
-        temporary.replace(path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(temporary, "wb") as file:
+            file.write(msgspec.json.encode(kept))
+        os.replace(temporary, path)
     except BaseException as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError, ValueError):
+            os.unlink(temporary)
         if not isinstance(error, OSError):  # Ctrl-C: leave nothing, and stop
             raise

@@ -6,18 +6,31 @@ that includes it, then beside the packaged matrix, so that a copy of matrix.yaml
 
 from __future__ import annotations
 
+import os
 import re
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from compatcheck.matrix.errors import MatrixError, Problem
 from compatcheck.matrix.files import read_bytes
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _INCLUDE = re.compile(rb"^include: *\[([^\]\n]*)\][ \t]*(?:#[^\n]*)?\r?$", re.MULTILINE)
 _NAME = re.compile(r"^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*\.yaml$")
 
 
 def with_parts(path: Path, packaged: Path) -> list[tuple[Path, bytes]]:
-    """Return a file and its parts, in order, each with its bytes.
+    """Return a file and its parts, in order, each with its bytes. Raises `MatrixError` as `named_parts` does."""
+    from pathlib import Path
+
+    return [(Path(name), data) for name, data in named_parts(str(path), str(packaged))]
+
+
+def named_parts(path: str, packaged: str) -> list[tuple[str, bytes]]:
+    """Return the names of a file and its parts, in order, each with its bytes.
+
+    A cold check reads them, and does without pathlib, whose import takes a twentieth of it.
 
     Raises `MatrixError` with every part that cannot be read, or whose name is not a plain relative one: nothing outside
     the two folders is ever read.
@@ -33,16 +46,16 @@ def with_parts(path: Path, packaged: Path) -> list[tuple[Path, bytes]]:
         written = name.strip().strip("\"'")
         if not _NAME.match(written):
             message = f"include: {written!r} is not a plain relative name such as matrix/kernels.yaml"
-            problems.append(Problem(file=str(path), line=line, column=1, code="include", message=message))
+            problems.append(Problem(file=path, line=line, column=1, code="include", message=message))
             continue
-        beside, fallback = path.parent / written, packaged.parent / written
+        beside, fallback = (os.path.join(os.path.dirname(file), *written.split("/")) for file in (path, packaged))
         try:
-            part = beside if beside.is_file() else fallback
+            part = beside if os.path.isfile(beside) else fallback
             files.append((part, read_bytes(part)))
         except MatrixError as error:
             reason = error.problems[0].message
             message = f"include: {written} {reason}; looked beside this file and beside the packaged matrix"
-            problems.append(Problem(file=str(path), line=line, column=1, code="include", message=message))
+            problems.append(Problem(file=path, line=line, column=1, code="include", message=message))
     if problems:
         raise MatrixError(problems)
     return files

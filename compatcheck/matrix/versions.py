@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
+from operator import ge, lt
+from typing import TYPE_CHECKING, Any
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-__all__ = ["InvalidSpecifier", "InvalidVersion", "Version", "beyond", "contains", "parse", "public", "specifiers"]
+if TYPE_CHECKING:
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+__all__ = [
+    "InvalidSpecifier",
+    "InvalidVersion",
+    "Version",
+    "beyond",
+    "check_range",
+    "contains",
+    "parse",
+    "public",
+    "specifiers",
+]
 
 parse = lru_cache(maxsize=4096)(Version)
 """Parse a version once; raises `InvalidVersion`."""
@@ -16,12 +31,45 @@ parse = lru_cache(maxsize=4096)(Version)
 @lru_cache(maxsize=4096)
 def specifiers(text: str) -> SpecifierSet:
     """Parse a specifier set once; raises `InvalidSpecifier`."""
+    from packaging.specifiers import SpecifierSet
+
     return SpecifierSet(text)
+
+
+@lru_cache(maxsize=4096)
+def _bounds(spec: str) -> list[tuple[Callable[[Any, Any], bool], Version]] | None:
+    """Return the bounds of a range such as ">=0.6.15.dev0,<0.7.0.dev0"; None where there is more to it than order.
+
+    Nearly every range of the matrix is one, and packaging's specifiers take longer to import than to answer all. "<" is
+    plain order only before a pre-release: "<0.7" leaves out 0.7.0rc1 although that is older.
+    """
+    bounds: list[tuple[Callable[[Any, Any], bool], Version]] = []
+    for part in spec.split(","):
+        text = part.strip()
+        compare, written = (ge, text[2:]) if text.startswith(">=") else (lt, text[1:])
+        try:
+            bound = parse(written.strip())
+        except InvalidVersion:
+            return None
+        if bound.local is not None or not (compare is ge or (text.startswith("<") and bound.is_prerelease)):
+            return None
+        bounds.append((compare, bound))
+    return bounds
+
+
+def check_range(spec: str) -> None:
+    """Raise `InvalidSpecifier` where this is no range."""
+    if _bounds(spec) is None:
+        specifiers(spec)
 
 
 @lru_cache(maxsize=65536)
 def contains(spec: str, version: str) -> bool:
     """Return whether a version lies in a range; a local part such as +cu130 never decides."""
+    at = parse(parse(version).public)
+    bounds = _bounds(spec)
+    if bounds is not None:
+        return all(compare(at, bound) for compare, bound in bounds)
     return specifiers(spec).contains(parse(version).public, prereleases=True)
 
 
@@ -60,3 +108,11 @@ def beyond(version: str, releases: tuple[str, ...]) -> bool:
     """Return whether a version is of another epoch or major number than every known release: nothing follows for it."""
     wanted = parse(version)
     return all((wanted.epoch, wanted.major) != (known.epoch, known.major) for known in map(parse, releases))
+
+
+def __getattr__(name: str) -> Any:
+    if name == "InvalidSpecifier":  # imported where somebody catches it
+        from packaging.specifiers import InvalidSpecifier
+
+        return InvalidSpecifier
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -252,7 +252,7 @@ class Compiler:
         if not isinstance(constraint, str):
             raise ConditionError(f"{field} needs a quoted version range such as '>=0.6.15.dev0'", (field,))
         try:
-            versions.specifiers(constraint)
+            versions.check_range(constraint)
         except versions.InvalidSpecifier as error:
             raise ConditionError(f"{field}: {constraint!r} is not a PEP 440 range", (field,)) from error
         return lambda version: versions.contains(constraint, version)

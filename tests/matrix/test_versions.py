@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from compatcheck.matrix.versions import InvalidSpecifier, InvalidVersion, Version, contains, parse, place, public
+from compatcheck.matrix.versions import InvalidVersion, Version, check_range, contains, parse, place, public
 
 RELEASES = ("0.30.0", "0.31.0", "0.31.1", "0.33.0")
 
@@ -49,6 +50,32 @@ LOCALS = st.sampled_from(["+cu128", "+cu130", "+g1a2b3c.d20260701", "+local"])
 def test_local_part_never_decides(bound: str, version: str, local: str, operator: str) -> None:
     assert contains(operator + bound, version) is contains(operator + bound, version + local)
     assert public(version + local) == str(parse(version))
+
+
+@settings(max_examples=400)
+@given(
+    st.lists(st.tuples(st.sampled_from(["<", "<=", ">", ">=", "==", "!=", "~="]), VERSIONS), min_size=1, max_size=3),
+    VERSIONS,
+    st.sampled_from(["", "+cu130"]),
+)
+def test_ranges_mean_what_packaging_makes_of_them(bounds: list[tuple[str, str]], version: str, local: str) -> None:
+    spec = ", ".join(operator + bound for operator, bound in bounds)
+    meant = SpecifierSet(spec).contains(Version(version), prereleases=True)
+    check_range(spec)
+    assert contains(spec, version + local) is meant
+
+
+@pytest.mark.parametrize("spec", ["1.0", "=1.0", ">=x", "<", "0.6.dev0", ">=1.0,,<2.dev0", "=>1.0"])
+def test_what_is_no_range(spec: str) -> None:
+    try:
+        SpecifierSet(spec)
+    except InvalidSpecifier:
+        with pytest.raises(InvalidSpecifier):
+            check_range(spec)
+        with pytest.raises(InvalidSpecifier):
+            contains(spec, "1.0")
+    else:
+        check_range(spec)
 
 
 @given(VERSIONS, VERSIONS)
