@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from operator import ge, lt
+from operator import eq, ge, le, ne
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import InvalidVersion, Version
@@ -36,24 +36,33 @@ def specifiers(text: str) -> SpecifierSet:
     return SpecifierSet(text)
 
 
+def _before(version: Version, bound: Version) -> bool:
+    """Compare as "<" does: a pre-release of the bound itself is older than it, but not meant."""
+    return version < bound and (
+        bound.is_prerelease or not version.is_prerelease or version.base_version != bound.base_version
+    )
+
+
+_ORDER: dict[str, Callable[[Version, Version], bool]] = {">=": ge, "<=": le, "<": _before, "==": eq, "!=": ne}
+
+
 @lru_cache(maxsize=4096)
-def _bounds(spec: str) -> list[tuple[Callable[[Any, Any], bool], Version]] | None:
+def _bounds(spec: str) -> list[tuple[Callable[[Version, Version], bool], Version]] | None:
     """Return the bounds of a range such as ">=0.6.15.dev0,<0.7.0.dev0"; None where there is more to it than order.
 
-    Nearly every range of the matrix is one, and packaging's specifiers take longer to import than to answer all. "<" is
-    plain order only before a pre-release: "<0.7" leaves out 0.7.0rc1 although that is older.
+    Nearly every range of the matrix is one, and packaging's specifiers take longer to import than to answer all.
     """
-    bounds: list[tuple[Callable[[Any, Any], bool], Version]] = []
+    bounds: list[tuple[Callable[[Version, Version], bool], Version]] = []
     for part in spec.split(","):
         text = part.strip()
-        compare, written = (ge, text[2:]) if text.startswith(">=") else (lt, text[1:])
+        operator = text[:2] if text[1:2] == "=" else text[:1]
         try:
-            bound = parse(written.strip())
+            bound = parse(text[len(operator) :].strip())
         except InvalidVersion:
             return None
-        if bound.local is not None or not (compare is ge or (text.startswith("<") and bound.is_prerelease)):
+        if operator not in _ORDER or bound.local is not None:
             return None
-        bounds.append((compare, bound))
+        bounds.append((_ORDER[operator], bound))
     return bounds
 
 
