@@ -22,7 +22,7 @@ from compatcheck.resolve.resolver import Resolver
 from compatcheck.resolve.tell import Sizes, Tell
 from compatcheck.resolve.verdict import Verdict
 
-FEW = 4
+FEW = 1
 """Lines of a kind that are judged one by one before it is worth knowing what tells its sizes apart."""
 _MANY = 65536
 
