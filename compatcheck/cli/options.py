@@ -29,6 +29,8 @@ HELP = {
     "num_qo_heads": "Query heads of one rank, after tensor parallelism.",
     "num_kv_heads": "KV heads of one rank, after tensor parallelism.",
     "has_flashinfer": "Whether flashinfer-python is installed; default: yes, unless this host says otherwise.",
+    "flashinfer_imports": "Whether `import flashinfer` works; default: yes, unless this host's packages are mixed.",
+    "can_compile": "Whether FlashInfer finds nvcc, ninja and a C++ compiler; default: yes, unless this host has none.",
     "linear": "Ask about a quantised linear layer instead of attention: nvfp4_w4a4 or nvfp4_w4a16.",
     "linear_backend": "vLLM's --linear-backend.",
     "nvfp4_gemm_backend": "Value of VLLM_NVFP4_GEMM_BACKEND.",

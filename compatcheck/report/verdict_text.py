@@ -61,8 +61,13 @@ def headline(verdict: Verdict, facts: Configuration) -> str:
 def own_findings(verdict: Verdict, facts: Configuration) -> list[Finding]:
     """Return the findings to print: with nothing selected, the list of refusals already says the selector's."""
     if facts.backend is None and verdict.rejected is not None:
-        return [f for f in verdict.findings if f.bites != "selection" or f.code in _KEPT]
+        return [f for f in verdict.findings if f.bites != "selection" or f.code in _KEPT or _of_a_rule(f, facts)]
     return list(verdict.findings)
+
+
+def _of_a_rule(finding: Finding, facts: Configuration) -> bool:
+    """Return whether a finding on selection is no backend's refusal: then no list of refusals says it."""
+    return finding.backend is None and facts.linear is None
 
 
 def _selection(verdict: Verdict) -> list[Line]:

@@ -59,6 +59,10 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Whether the module hpc can be imported; the engine installs none, and no default is taken."""
     slot_mapping_helpers: bool | None = None
     """Whether the installed FlashInfer really has the two helpers; a probed host knows, a version only suggests."""
+    flashinfer_imports: bool | None = None
+    """False where `import flashinfer` raises, because a kernel package beside it is of another version."""
+    can_compile: bool | None = None
+    """Whether FlashInfer finds nvcc, ninja and a C++ compiler to build its kernels with; a probed host knows."""
     linear: str | None = None
     linear_backend: str | None = None
     nvfp4_gemm_backend: str | None = None
@@ -89,6 +93,8 @@ NULLABLE = frozenset(
         "model_type",
         "weight_quantization",
         "slot_mapping_helpers",
+        "flashinfer_imports",
+        "can_compile",
         "backend",
         "linear",
         "linear_backend",
