@@ -14,7 +14,7 @@ _BITES = {
     "selection": "when the backend is selected",
     "init": "while the engine starts",
     "first-request": "at the first request",
-    "silent": "silently: output is wrong, nothing is raised",
+    "silent": "silently: nothing is raised",
 }
 
 
@@ -124,7 +124,8 @@ def finding_lines(finding: Finding) -> list[Line]:
         lines.append(line(f"  words: {finding.words}"))
     if finding.why and finding.why not in finding.message:
         lines.append(line(f"  why: {finding.why}"))
-    lines.append(line(f"  when: {_BITES[finding.bites]} (refused by: {finding.refuser})"))
+    who = "advisory: nobody refuses" if finding.refuser == "advisory" else f"refused by: {finding.refuser}"
+    lines.append(line(f"  when: {_BITES[finding.bites]} ({who})"))
     if finding.fix:
         lines.append(line(f"  fix: {finding.fix}"))
     lines += [line(f"  history: {entry}") for entry in finding.history]
