@@ -93,11 +93,15 @@ def versions_of(given: Configuration, host: Host) -> dict[str, Any]:
 
 
 def _state_of_flashinfer(given: Configuration, host: Host) -> dict[str, bool]:
-    """Return whether the installed FlashInfer can be imported and build kernels, as far as the host tells."""
-    from compatcheck.host.problems.kernel_wheels import import_raises
+    """Return whether the installed FlashInfer can be imported, build kernels, and has them, as far as the host tells."""
+    from compatcheck.host.problems.kernel_wheels import import_raises, jit_cache_usable
     from compatcheck.host.problems.no_compiler import can_compile
 
-    state = {"flashinfer_imports": False if import_raises(host) else None, "can_compile": can_compile(host)}
+    state = {
+        "flashinfer_imports": False if import_raises(host) else None,
+        "can_compile": can_compile(host),
+        "has_jit_cache": True if jit_cache_usable(host) else None,
+    }
     return {field: value for field, value in state.items() if value is not None and getattr(given, field) is None}
 
 

@@ -31,6 +31,7 @@ HELP = {
     "has_flashinfer": "Whether flashinfer-python is installed; default: yes, unless this host says otherwise.",
     "flashinfer_imports": "Whether `import flashinfer` works; default: yes, unless this host's packages are mixed.",
     "can_compile": "Whether FlashInfer finds nvcc, ninja and a C++ compiler; default: yes, unless this host has none.",
+    "has_jit_cache": "Whether a flashinfer-jit-cache that matches is installed; default: no, unless this host has one.",
     "linear": "Ask about a quantised linear layer instead of attention: nvfp4_w4a4 or nvfp4_w4a16.",
     "linear_backend": "vLLM's --linear-backend.",
     "nvfp4_gemm_backend": "Value of VLLM_NVFP4_GEMM_BACKEND.",

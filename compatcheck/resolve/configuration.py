@@ -63,6 +63,8 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """False where `import flashinfer` raises, because a kernel package beside it is of another version."""
     can_compile: bool | None = None
     """Whether FlashInfer finds nvcc, ninja and a C++ compiler to build its kernels with; a probed host knows."""
+    has_jit_cache: bool | None = None
+    """Whether a flashinfer-jit-cache that FlashInfer uses is installed: kernels built ahead."""
     linear: str | None = None
     linear_backend: str | None = None
     nvfp4_gemm_backend: str | None = None
@@ -95,6 +97,7 @@ NULLABLE = frozenset(
         "slot_mapping_helpers",
         "flashinfer_imports",
         "can_compile",
+        "has_jit_cache",
         "backend",
         "linear",
         "linear_backend",

@@ -217,6 +217,27 @@ def test_what_cannot_be_compiled_on_the_host_is_not_supported_there(
     assert json.loads(cli(*asked, "--vllm", "0.33.0", "--backend", "FLASHINFER").stdout)["verdict"] == "supported"
 
 
+@pytest.mark.parametrize(
+    ("sm", "cached", "code"),
+    [
+        ("10.0", False, "fi-nvcc-sm10x-sm11x"),
+        ("10.0", True, None),
+        ("12.0", False, "fi-sm12x-nvcc-0-7-1"),
+        ("12.0", True, "fi-sm12x-nvcc-0-7-1"),  # its list of SMs is looked at before the prebuilt modules are
+    ],
+)
+def test_kernels_built_ahead_need_no_nvcc_that_knows_the_gpu(
+    cli: Cli, tmp_path: Path, sm: str, cached: bool, code: str | None
+) -> None:
+    packages = {"flashinfer_jit_cache": "0.7.2+cu130"} if cached else {}
+    host = with_flashinfer(tmp_path, vllm="0.33.0", flashinfer="0.7.2", sm=sm, kit={"cuda_version": "12.6"}, **packages)
+    asked = ("check", "--host", host, "--head-size", "128", "--backend", "FLASHINFER", "--format", "json")
+    findings = json.loads(cli(*asked).stdout)["findings"]
+    assert [finding["code"] for finding in findings if finding["effect"] != "note"] == ([code] if code else [])
+    problems = json.loads(cli("probe", "--host", host, "--format", "json").stdout)["problems"]
+    assert any(problem["code"] == "nvcc-too-old" for problem in problems) is (code is not None)
+
+
 @pytest.mark.parametrize(("flashinfer", "raises"), [("0.6.13", True), ("0.7.2", False)])
 def test_mixed_kernel_packages_stop_selection_where_their_import_raises(
     cli: Cli, tmp_path: Path, flashinfer: str, raises: bool
