@@ -93,7 +93,7 @@ def versions_of(given: Configuration, host: Host) -> dict[str, Any]:
 
 
 def _state_of_flashinfer(given: Configuration, host: Host) -> dict[str, bool]:
-    """Return whether the installed FlashInfer can be imported, build kernels, and has them, as far as the host tells."""
+    """Return whether the FlashInfer here can be imported, can build kernels, and has them, as far as the host tells."""
     from compatcheck.host.problems.kernel_wheels import import_raises, jit_cache_usable
     from compatcheck.host.problems.no_compiler import can_compile
 
