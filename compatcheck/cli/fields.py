@@ -16,7 +16,10 @@ ALIASES = {
 """Shorter names of some fields' options."""
 
 FLAGS = frozenset(
-    name for name in FIELDS if name.startswith(("use_", "has_")) or name in ("cubins_available", "slot_mapping_helpers")
+    name
+    for name in FIELDS
+    if name.startswith(("use_", "has_"))
+    or name in ("cubins_available", "slot_mapping_helpers", "flashinfer_imports", "can_compile")
 )
 """Fields whose option takes no value: --use-mla, --no-use-mla."""
 

@@ -42,6 +42,10 @@ def fill_from_host(given: Configuration, host_file: Path | None) -> tuple[list[C
     if not saved and not wants_gpu and not wants_versions:
         return [given], {}
     host = read_host(host_file, gpus=wants_gpu, toolkit=False, files=saved or wants_versions)
+    if not saved and wants_versions and "flashinfer-python" in host.packages:
+        from compatcheck.host.toolkit import inspect_toolkit
+
+        host = msgspec.structs.replace(host, toolkit=inspect_toolkit())
     where = "from the saved host" if saved else "found on this host"
     fields: dict[str, Any] = {}
     if wants_versions:
@@ -73,9 +77,11 @@ def versions_of(given: Configuration, host: Host) -> dict[str, Any]:
         version = host.version(package)
         if version is not None and getattr(given, field) is None:
             found[field] = version
-    torch = host.packages.get("torch")
-    if torch is not None and torch.cuda is not None and given.cuda_version is None:
-        found["cuda_version"] = torch.cuda
+    cuda = _cuda_of(host)
+    if cuda is not None and given.cuda_version is None:
+        found["cuda_version"] = cuda
+    if "flashinfer_version" in found:
+        found |= _state_of_flashinfer(given, host)
     if "flashinfer_version" in found and given.slot_mapping_helpers is None:
         present = host.importable(SLOT_MAPPING_APPEND)
         if present is not None:
@@ -84,6 +90,30 @@ def versions_of(given: Configuration, host: Host) -> dict[str, Any]:
     if not asked and host.version("vllm") is not None and host.version("flashinfer-python") is None:
         found["has_flashinfer"] = False
     return found
+
+
+def _state_of_flashinfer(given: Configuration, host: Host) -> dict[str, bool]:
+    """Return whether the FlashInfer here can be imported, can build kernels, and has them, as far as the host tells."""
+    from compatcheck.host.problems.kernel_wheels import import_raises, jit_cache_usable
+    from compatcheck.host.problems.no_compiler import can_compile
+
+    state = {
+        "flashinfer_imports": False if import_raises(host) else None,
+        "can_compile": can_compile(host),
+        "has_jit_cache": True if jit_cache_usable(host) else None,
+    }
+    return {field: value for field, value in state.items() if value is not None and getattr(given, field) is None}
+
+
+def _cuda_of(host: Host) -> str | None:
+    """Return the CUDA version that FlashInfer goes by: nvcc's, and torch's where it finds no nvcc.
+
+    flashinfer/jit/cpp_ext.py:get_cuda_version@0.7.2.post1.
+    """
+    kit, torch = host.toolkit, host.packages.get("torch")
+    if "flashinfer-python" in host.packages and kit.nvcc and kit.cuda_version is not None:
+        return kit.cuda_version
+    return torch.cuda if torch is not None else None
 
 
 def linear_packages(given: Configuration, host: Host) -> dict[str, Any]:

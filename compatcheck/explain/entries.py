@@ -35,7 +35,7 @@ def entries(loaded: LoadedMatrix, version: str | None = None) -> list[Entry]:
 
 def _rule(code: str, rule: Rule, loaded: LoadedMatrix) -> Entry:
     facts = [
-        ("refused by", rule.refuser),
+        ("refused by", "nobody" if rule.refuser == "advisory" else rule.refuser),
         ("bites", rule.bites),
         ("effect", rule.effect),
         ("where", describe_condition(rule.when)),

@@ -1,7 +1,8 @@
 """Which entries a pasted text fits, best first.
 
 An exact id wins. Then entries whose words occur in the text (the longer the words, the surer), then entries in whose
-words the text occurs, then entries that share most of its telling terms. The name of an exception is no evidence.
+words the text occurs, then entries that share most of its telling terms, or the name of a function or an option. The
+name of an exception is no evidence, nor is a backend's.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from compatcheck.resolve.words import as_regex
 
 _TERM = re.compile(r"[a-z0-9_]{3,}")
 _EXCEPTION = re.compile(r"[A-Za-z_.]*(?:Error|Exception|Warning)")
+_ANY_FAULT = re.compile(r"CUDA error: (?:an illegal memory access was encountered|unspecified launch failure)")
 _EVERYWHERE = (
     "the not and are for was has have had with from this that but can cannot use used using only does did its any all "
     "info error warning file line traceback most recent call last raise raised return returned value values name "
@@ -29,6 +31,8 @@ _PAGE = re.compile(r"(?:\S*\.(?:md|html))?#([A-Za-z0-9_.-]+)|(?:\S*/)?rules/([A-
 _ALONE = 0.75
 """Share of a text's terms from which two shared ones are evidence; of three or more, `_MINIMUM` is enough."""
 _MINIMUM = 0.45
+_NAME_LENGTH = 24
+"""From this length on, a term is the name of one function or option, and evidence by itself."""
 _KIND_ORDER = {"rule": 0, "selector check": 1, "library refusal": 2, "selector rule": 3, "advisory": 4}
 
 
@@ -56,12 +60,13 @@ def find(index: list[Entry], text: str, limit: int = 5) -> list[Match]:
         return [Match(score=1.0, how="anchor", entry=e) for e in index if name in (_slug(e.id), e.id.lower())][:limit]
     weights = _weights(index)
     terms = {term for term in _TERM.findall(wanted.lower()) if _telling(term)}
-    matches = [m for m in (_match(entry, wanted, terms, weights) for entry in index) if m is not None]
+    names = {term for term in terms if len(term) >= _NAME_LENGTH} - {entry.id.lower() for entry in index}
+    matches = [m for m in (_match(entry, wanted, terms, names, weights) for entry in index) if m is not None]
     matches.sort(key=lambda m: (-m.score, _KIND_ORDER.get(m.entry.kind, 9), m.entry.id))
     return matches[:limit]
 
 
-def _match(entry: Entry, text: str, terms: set[str], weights: dict[str, float]) -> Match | None:
+def _match(entry: Entry, text: str, terms: set[str], names: set[str], weights: dict[str, float]) -> Match | None:
     best: tuple[float, str] | None = None
     for words in entry.words:
         score = _words_score(words, text)
@@ -72,11 +77,15 @@ def _match(entry: Entry, text: str, terms: set[str], weights: dict[str, float]) 
         shared = _share(common, terms, weights)
         if len(common) >= 2 and shared >= (_ALONE if len(common) == 2 else _MINIMUM):
             best = (min(0.5, shared * 0.5), "shared terms")
+        elif common & names:
+            best = (min(0.5, shared * 0.5), "a name in the text")
     return Match(score=round(best[0], 3), how=best[1], entry=entry) if best else None
 
 
 def _words_score(words: str, text: str) -> tuple[float, str] | None:
     found = as_regex(words).search(text)
+    if found is not None and _ANY_FAULT.fullmatch(found[0]):
+        return 0.3, "words that any fault on the GPU prints"
     if found is not None and len(found[0]) >= 8 and not _EXCEPTION.fullmatch(found[0]):
         return 0.7 + 0.29 * min(1.0, len(found[0]) / max(len(text), 1)), "its words are in the text"
     if 8 <= len(text) <= len(words) and text.lower() in words.lower():

@@ -14,7 +14,9 @@ def render(table: SupportTable) -> list[Line]:
     """Return the lines of one table."""
     works = [row for row in table.rows if any(v != "unsupported" for v in row.backends.values())]
     columns = [
-        n for n in (table.rows[0].backends if table.rows else {}) if any(r.backends[n] != "unsupported" for r in works)
+        name
+        for name in (table.rows[0].backends if table.rows else {})
+        if any(row.backends[name] != "unsupported" or row.pick == name for row in works)
     ]
     library = f"FlashInfer {table.flashinfer_version or 'not installed'}"
     title = f"SM {table.sm}, {table.model}, vLLM {table.engine_version}, {library}"
@@ -36,8 +38,12 @@ def render(table: SupportTable) -> list[Line]:
     nowhere = [row.kv_cache_dtype for row in table.rows if row not in works]
     if nowhere:
         lines.append(line(f"  nowhere here: {', '.join(nowhere)}", "dim"))
-    reasons = {row.kv_cache_dtype: row.codes for row in works if row.verdict == "degraded"}
-    lines += [line(f"  {kv}: {', '.join(codes)}", "degraded") for kv, codes in reasons.items()]
+    for row in works:
+        if row.verdict == "degraded":
+            lines.append(line(f"  {row.kv_cache_dtype}: {', '.join(row.codes)}", row.verdict))
+        elif row.verdict == "unsupported" and row.pick is not None:
+            what = f"  {row.kv_cache_dtype}: {row.pick} is picked and fails: {', '.join(row.codes)}"
+            lines.append(line(what, row.verdict))
     return lines
 
 

@@ -14,7 +14,7 @@ _BITES = {
     "selection": "when the backend is selected",
     "init": "while the engine starts",
     "first-request": "at the first request",
-    "silent": "silently: output is wrong, nothing is raised",
+    "silent": "silently: nothing is raised",
 }
 
 
@@ -61,8 +61,13 @@ def headline(verdict: Verdict, facts: Configuration) -> str:
 def own_findings(verdict: Verdict, facts: Configuration) -> list[Finding]:
     """Return the findings to print: with nothing selected, the list of refusals already says the selector's."""
     if facts.backend is None and verdict.rejected is not None:
-        return [f for f in verdict.findings if f.bites != "selection" or f.code in _KEPT]
+        return [f for f in verdict.findings if f.bites != "selection" or f.code in _KEPT or _of_a_rule(f, facts)]
     return list(verdict.findings)
+
+
+def _of_a_rule(finding: Finding, facts: Configuration) -> bool:
+    """Return whether a finding on selection is no backend's refusal: then no list of refusals says it."""
+    return finding.backend is None and facts.linear is None
 
 
 def _selection(verdict: Verdict) -> list[Line]:
@@ -119,7 +124,8 @@ def finding_lines(finding: Finding) -> list[Line]:
         lines.append(line(f"  words: {finding.words}"))
     if finding.why and finding.why not in finding.message:
         lines.append(line(f"  why: {finding.why}"))
-    lines.append(line(f"  when: {_BITES[finding.bites]} (refused by: {finding.refuser})"))
+    who = "advisory: nobody refuses" if finding.refuser == "advisory" else f"refused by: {finding.refuser}"
+    lines.append(line(f"  when: {_BITES[finding.bites]} ({who})"))
     if finding.fix:
         lines.append(line(f"  fix: {finding.fix}"))
     lines += [line(f"  history: {entry}") for entry in finding.history]

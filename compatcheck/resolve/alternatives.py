@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
 LIMIT = 5
 KV_ORDER = ("fp8", "fp8_e4m3", "fp8_ds_mla", "nvfp4", "auto", "bfloat16")
-"""KV-cache dtypes to offer: the smallest loss of capacity that most people accept first, 16-bit last."""
+"""KV-cache dtypes to offer: the smallest loss of capacity that most people accept first, 16-bit last.
+
+Another name of the dtype that was asked for comes before them (gates go by the name), and so does 16-bit where that was
+asked for.
+"""
+FORCED = ("block_size", "use_trtllm_attention", "flash_attn_version")
+"""Options that the engine decides by itself where they are left out."""
+DTYPES_ORDER = ("bfloat16", "float16")
 
 Change = tuple[tuple[str, Any], ...]
 
@@ -26,9 +33,9 @@ Change = tuple[tuple[str, Any], ...]
 def find_alternatives(resolver: Resolver, given: Configuration, verdict: Verdict) -> tuple[Alternative, ...]:
     """Return up to five configurations near `given` whose verdict is `supported` on the same GPU.
 
-    Tried are: no forced backend, another backend, another KV-cache dtype, a newer engine release (with its own
-    FlashInfer), a newer FlashInfer, and pairs of these. For a linear layer: no forced kernel, another
-    --linear-backend, newer releases. Nothing that changes the model is offered.
+    Tried are: no forced backend, another backend, an option of the engine left to it, another KV-cache dtype, another
+    16-bit dtype, a newer engine release (with its own FlashInfer), a newer FlashInfer, and pairs of these. For a linear
+    layer: no forced kernel, another --linear-backend, newer releases. Nothing that changes the model is offered.
     """
     if (given.sm is None and not verdict.findings) or normalise(resolver.matrix, given).beyond is not None:
         return ()
@@ -60,13 +67,9 @@ def _single_changes(resolver: Resolver, given: Configuration, selected: str | No
         changes.append((("backend", None),))
     elif selected is not None:  # what is picked anyway; some checks want it to be named
         changes.append((("backend", selected),))
-    changes += [
-        (("kv_cache_dtype", kv),)
-        for kv in KV_ORDER
-        if kv != facts.kv_cache_dtype
-        and kv in engine.kv_cache_dtypes
-        and not _same_storage(kv, str(facts.kv_cache_dtype))
-    ]
+    changes += [((field, None),) for field in FORCED if getattr(given, field) is not None]
+    changes += [(("kv_cache_dtype", kv),) for kv in _kv_dtypes(facts) if kv in engine.kv_cache_dtypes]
+    changes += [(("dtype", dtype),) for dtype in DTYPES_ORDER if dtype != facts.dtype]
     releases = sorted(engine.engine.releases, key=parse)
     newer = [r for r in releases if parse(r) > parse(normal.release)]
     changes += [(("engine_version", r), ("flashinfer_version", None)) for r in newer]
@@ -78,9 +81,20 @@ def _single_changes(resolver: Resolver, given: Configuration, selected: str | No
     return changes
 
 
-def _same_storage(one: str, other: str) -> bool:
-    aliases = ({"fp8", "fp8_e4m3"}, {"auto", "bfloat16"})
-    return any(one in pair and other in pair for pair in aliases)
+def _kv_dtypes(facts: Configuration) -> list[str]:
+    """Return the KV-cache dtypes to offer, the nearest to the one asked for first."""
+
+    def storage(kv: str) -> str:
+        return {"auto": str(facts.dtype), "fp8": "fp8_e4m3"}.get(kv, kv)
+
+    def is_16_bit(kv: str) -> bool:
+        return kv in ("auto", "bfloat16", "float16")
+
+    asked = str(facts.kv_cache_dtype)
+    return sorted(
+        (kv for kv in KV_ORDER if kv != asked),
+        key=lambda kv: (storage(kv) != storage(asked), is_16_bit(asked) and not is_16_bit(kv)),
+    )
 
 
 def _try(resolver: Resolver, given: Configuration, changes: dict[str, Any]) -> Alternative | None:

@@ -59,6 +59,12 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Whether the module hpc can be imported; the engine installs none, and no default is taken."""
     slot_mapping_helpers: bool | None = None
     """Whether the installed FlashInfer really has the two helpers; a probed host knows, a version only suggests."""
+    flashinfer_imports: bool | None = None
+    """False where `import flashinfer` raises, because a kernel package beside it is of another version."""
+    can_compile: bool | None = None
+    """Whether FlashInfer finds nvcc, ninja and a C++ compiler to build its kernels with; a probed host knows."""
+    has_jit_cache: bool | None = None
+    """Whether a flashinfer-jit-cache that FlashInfer uses is installed: kernels built ahead."""
     linear: str | None = None
     linear_backend: str | None = None
     nvfp4_gemm_backend: str | None = None
@@ -89,6 +95,9 @@ NULLABLE = frozenset(
         "model_type",
         "weight_quantization",
         "slot_mapping_helpers",
+        "flashinfer_imports",
+        "can_compile",
+        "has_jit_cache",
         "backend",
         "linear",
         "linear_backend",

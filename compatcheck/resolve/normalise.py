@@ -26,6 +26,8 @@ FLASH_ATTN_VERSIONS = (2, 3, 4)
 """What the option takes (vllm/config/attention.py:AttentionConfig.flash_attn_version@0.33.0)."""
 DTYPES = ("bfloat16", "float16", "float32")
 KV_SPELLINGS = {"bf16": "bfloat16", "fp16": "float16", "half": "float16", "fp8_e4m3fn": "fp8_e4m3"}
+COMPRESSED = "deepseek_v4"
+"""The family with compression ratios (V4.1 has them too); its layers take a backend of their own."""
 LEAST = dict.fromkeys(
     (
         "head_size",
@@ -104,6 +106,9 @@ def normalise(matrix: Matrix, given: Configuration) -> Normalised:
     _fill_pins(engine, release, values, assumed)
     answered_as = _library(matrix, values, answered_as)
     _fill_mla(values, assumed)
+    if lacks_family(values):
+        values["model_type"] = COMPRESSED
+        assumed.append(Assumption("model_type", COMPRESSED, "compress_ratios is given"))
     if "dtype" not in values:
         instead = dtype_on(matrix, values.get("sm"), DEFAULTS["dtype"][0])
         if instead != DEFAULTS["dtype"][0]:
@@ -123,6 +128,11 @@ def normalise(matrix: Matrix, given: Configuration) -> Normalised:
         assumed=tuple(assumed),
         beyond=beyond,
     )
+
+
+def lacks_family(values: dict[str, Any]) -> bool:
+    """Return whether it is the compression ratios that tell which model this is, and with it the backend."""
+    return bool(values.get("compress_ratios")) and "model_type" not in values and "backend" not in values
 
 
 def dtype_on(matrix: Matrix, sm: object, dtype: str) -> str:

@@ -11,7 +11,7 @@ import msgspec
 from compatcheck.matrix.model import Matrix
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.model_settings import settled_types
-from compatcheck.resolve.normalise import LEAST, Normalised, normalise
+from compatcheck.resolve.normalise import LEAST, Normalised, lacks_family, normalise
 from compatcheck.resolve.verdict import Assumption
 
 _MANY = 65536
@@ -54,7 +54,7 @@ class Normaliser:
         get = given.get
         shape = tuple(given)
         try:
-            if get("model_type") in self._settled:
+            if get("model_type") in self._settled or lacks_family(given):
                 return normalise(self._matrix, msgspec.convert(given, Configuration))
             key = (shape, *[get(field) for field in _FRAME], type(get("sm")), bool(get("sliding_window")))
             frame = self._frames.get(key)

@@ -151,3 +151,105 @@ def test_an_extra_lets_its_kernel_through(cli: Cli, tmp_path: Path, option: str,
         name = saved(tmp_path, packages=installed("vllm", "flashinfer-python", *packages))
         accepted.append(json.loads(cli("check", "--host", name, *asked).stdout)["engine_accepts"])
     assert accepted == [False, True]
+
+
+def with_flashinfer(
+    folder: Path, *, vllm: str, flashinfer: str, sm: str, kit: dict[str, Any] | None = None, **packages: str
+) -> str:
+    """A saved host with these packages (underscores for dashes) on one GPU, its toolkit changed by `kit`."""
+    recorded = json.loads(RECORDED.read_text("utf-8"))
+    versions = {"vllm": vllm, "flashinfer-python": flashinfer, "torch": "2.11.0+cu130"}
+    versions |= {name.replace("_", "-"): version for name, version in packages.items()}
+    made = {name: {"name": name, "version": version} for name, version in versions.items()}
+    made["torch"]["cuda"] = "13.0"
+    gpus = [recorded["gpus"][0] | {"sm": sm}]
+    return saved(folder, packages=made, gpus=gpus, toolkit=recorded["toolkit"] | (kit or {}))
+
+
+@pytest.mark.parametrize(
+    ("flashinfer", "nvcc", "code"),
+    [
+        ("0.6.13", "12.8", "fi-sm12x-nvcc"),
+        ("0.7.0.post1", "12.8", "fi-sm12x-nvcc"),
+        ("0.7.1", "12.8", None),
+        ("0.7.1", "12.6", "fi-sm12x-nvcc-0-7-1"),
+        ("0.6.13", "12.9", None),
+    ],
+)
+def test_check_goes_by_the_nvcc_of_the_host_not_by_the_cuda_of_torch(
+    cli: Cli, tmp_path: Path, flashinfer: str, nvcc: str, code: str | None
+) -> None:
+    host = with_flashinfer(tmp_path, vllm="0.25.1", flashinfer=flashinfer, sm="12.0", kit={"cuda_version": nvcc})
+    asked = ("check", "--host", host, "--backend", "FLASHINFER", "--head-size", "128", "--kv-cache-dtype", "fp8")
+    done = cli(*asked, "--format", "json")
+    document = json.loads(done.stdout)
+    refusals = [finding["code"] for finding in document["findings"] if finding["effect"] != "note"]
+    assert (refusals, done.returncode) == (([code], 1) if code else ([], 0))
+    assert {"field": "cuda_version", "value": nvcc, "ground": "from the saved host"} in document["assumed"]
+    problems = json.loads(cli("probe", "--host", host, "--format", "json").stdout)["problems"]
+    assert any(problem["code"] == "nvcc-too-old" for problem in problems) is (code is not None)
+
+
+def test_a_pick_that_cannot_be_built_is_said_to_fail(cli: Cli, tmp_path: Path) -> None:
+    host = with_flashinfer(tmp_path, vllm="0.25.1", flashinfer="0.6.13", sm="12.0", kit={"cuda_version": "12.8"})
+    assert "  fp8: FLASHINFER is picked and fails: fi-sm12x-nvcc\n" in cli("probe", "--host", host).stdout
+
+
+@pytest.mark.parametrize(
+    ("kit", "packages", "builds"),
+    [
+        ({"source": "none", "nvcc": False, "cuda_version": None}, {}, False),
+        ({"ninja": False}, {}, False),
+        ({"source": "none", "nvcc": False, "cuda_version": None}, {"flashinfer_jit_cache": "0.7.2+cu130"}, True),
+        ({}, {}, True),
+    ],
+)
+def test_what_cannot_be_compiled_on_the_host_is_not_supported_there(
+    cli: Cli, tmp_path: Path, kit: dict[str, Any], packages: dict[str, str], builds: bool
+) -> None:
+    host = with_flashinfer(tmp_path, vllm="0.33.0", flashinfer="0.7.2", sm="9.0", kit=kit, **packages)
+    asked = ("check", "--host", host, "--head-size", "128", "--format", "json")
+    forced = json.loads(cli(*asked, "--backend", "FLASHINFER").stdout)
+    assert forced["verdict"] == ("supported" if builds else "unsupported")
+    assert ("fi-nvcc-missing" in [finding["code"] for finding in forced["findings"]]) is not builds
+    assert json.loads(cli(*asked).stdout)["selected"] == "FLASH_ATTN"
+    assert cli(*asked).returncode == 0
+    assert json.loads(cli(*asked, "--vllm", "0.33.0", "--backend", "FLASHINFER").stdout)["verdict"] == "supported"
+
+
+@pytest.mark.parametrize(
+    ("sm", "cached", "code"),
+    [
+        ("10.0", False, "fi-nvcc-sm10x-sm11x"),
+        ("10.0", True, None),
+        ("12.0", False, "fi-sm12x-nvcc-0-7-1"),
+        ("12.0", True, "fi-sm12x-nvcc-0-7-1"),  # its list of SMs is looked at before the prebuilt modules are
+    ],
+)
+def test_kernels_built_ahead_need_no_nvcc_that_knows_the_gpu(
+    cli: Cli, tmp_path: Path, sm: str, cached: bool, code: str | None
+) -> None:
+    packages = {"flashinfer_jit_cache": "0.7.2+cu130"} if cached else {}
+    host = with_flashinfer(tmp_path, vllm="0.33.0", flashinfer="0.7.2", sm=sm, kit={"cuda_version": "12.6"}, **packages)
+    asked = ("check", "--host", host, "--head-size", "128", "--backend", "FLASHINFER", "--format", "json")
+    findings = json.loads(cli(*asked).stdout)["findings"]
+    assert [finding["code"] for finding in findings if finding["effect"] != "note"] == ([code] if code else [])
+    problems = json.loads(cli("probe", "--host", host, "--format", "json").stdout)["problems"]
+    assert any(problem["code"] == "nvcc-too-old" for problem in problems) is (code is not None)
+
+
+@pytest.mark.parametrize(("flashinfer", "raises"), [("0.6.13", True), ("0.7.2", False)])
+def test_mixed_kernel_packages_stop_selection_where_their_import_raises(
+    cli: Cli, tmp_path: Path, flashinfer: str, raises: bool
+) -> None:
+    host = with_flashinfer(tmp_path, vllm="0.25.1", flashinfer=flashinfer, sm="9.0", flashinfer_cubin="0.6.12")
+    done = cli("check", "--host", host, "--head-size", "128", "--format", "json")
+    document = json.loads(done.stdout)
+    assert (document["verdict"], document["fails_at"]) == (
+        ("unsupported", "selection") if raises else ("supported", None)
+    )
+    assert ("fi-package-mismatch" in [finding["code"] for finding in document["findings"]]) is raises
+    told = cli("check", "--host", host, "--head-size", "128").stdout
+    assert ("\nerror[fi-package-mismatch] " in told) is raises
+    forced = cli("check", "--host", host, "--head-size", "128", "--backend", "FLASH_ATTN")
+    assert forced.returncode == 0

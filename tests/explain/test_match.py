@@ -42,6 +42,31 @@ def test_scores_fall(loaded: LoadedMatrix) -> None:
     assert all(0 < score <= 1 for score in scores)
 
 
+APPEND = "nvfp4_quantize_append_paged_kv_cache_with_slot_mapping"
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "how"),
+    [
+        (
+            f"AttributeError: module 'flashinfer' has no attribute '{APPEND}'",
+            "fi-slot-mapping-helpers",
+            "a name in the text",
+        ),
+        (
+            "torch.AcceleratorError: CUDA error: an illegal memory access was encountered",
+            "vllm-deepseek-v4-offload",
+            "words that any fault on the GPU prints",
+        ),
+        ("INFO Using FLASHINFER_MLA_SPARSE_DSV41 as the backend of this layer", None, None),
+    ],
+)
+def test_weak_evidence_is_called_weak(loaded: LoadedMatrix, text: str, first: str | None, how: str | None) -> None:
+    found = find(entries(loaded), text)
+    assert (found[0].entry.id if found else None, found[0].how if found else None) == (first, how)
+    assert all(match.score < 0.5 for match in found)
+
+
 @settings(max_examples=60, deadline=None)
 @given(text=st.text(max_size=60))
 def test_any_text(text: str) -> None:

@@ -38,6 +38,18 @@ ASKED: list[dict[str, Any]] = [
     {"sm": "12.1", "engine_version": "0.33.0", "backend": "FLASHINFER", "kv_cache_dtype": "fp8_e5m2", "head_size": 128},
 ]
 
+SPARSE_MLA: dict[str, Any] = {
+    "sm": "9.0",
+    "head_size": 576,
+    "kv_lora_rank": 512,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 128,
+    "num_qo_heads": 16,
+    "index_topk": 2048,
+    "use_sparse": True,
+}
+
 
 def resolve(loaded: LoadedMatrix, fields: dict[str, Any]) -> Verdict:
     verdict: Verdict = loaded.resolver.resolve(Configuration(**fields))
@@ -51,7 +63,13 @@ def test_each_works(loaded: LoadedMatrix, fields: dict[str, Any]) -> None:
     changed = [len(a.changes) for a in found]
     assert changed == sorted(changed)
     for alternative in found:
-        assert alternative.changes.keys() <= {"backend", "kv_cache_dtype", "engine_version", "flashinfer_version"}
+        assert alternative.changes.keys() <= {
+            "backend",
+            "kv_cache_dtype",
+            "dtype",
+            "engine_version",
+            "flashinfer_version",
+        }
         changes = dict(alternative.changes)
         if "engine_version" in changes:
             changes.setdefault("flashinfer_version", None)  # a release comes with its own
@@ -87,3 +105,26 @@ def test_a_missing_gpu_gives_none(loaded: LoadedMatrix) -> None:
 
 def test_nothing_works(small: Small) -> None:
     assert resolve(small(), {"sm": "8.0", "head_size": 7}).alternatives == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "changes"),
+    [
+        ({"sm": "9.0", "dtype": "float16", "kv_cache_dtype": "bfloat16"}, {"kv_cache_dtype": "auto"}),
+        ({"sm": "9.0", "kv_cache_dtype": "float16"}, {"kv_cache_dtype": "auto"}),
+        (SPARSE_MLA | {"backend": "FLASHMLA_SPARSE", "kv_cache_dtype": "fp8_e4m3"}, {"kv_cache_dtype": "fp8"}),
+        ({"sm": "7.5", "dtype": "bfloat16"}, {"dtype": "float16"}),
+        ({"sm": "9.0", "block_size": 20}, {"block_size": None}),
+        (
+            {"sm": "9.0", "backend": "FLASH_ATTN", "kv_cache_dtype": "fp8", "flash_attn_version": 2},
+            {"flash_attn_version": None},
+        ),
+        ({"sm": "9.0", "dtype": "float32", "backend": "FLASHINFER"}, {"dtype": "bfloat16"}),
+    ],
+)
+def test_the_nearest_change_is_among_them(
+    loaded: LoadedMatrix, fields: dict[str, Any], changes: dict[str, Any]
+) -> None:
+    answer = resolve(loaded, {"head_size": 128} | fields)
+    assert answer.verdict in ("unsupported", "degraded")
+    assert changes in [alternative.changes for alternative in answer.alternatives]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -282,3 +283,36 @@ def test_a_flashinfer_that_is_not_in_the_matrix(loaded: LoadedMatrix, version: s
     normal = normalise(loaded.matrix, Configuration(flashinfer_version=version, engine_version="0.33.0"))
     assert (normal.answered_as or "").startswith(said or "")
     assert (normal.answered_as is None) is (said is None)
+
+
+V4: dict[str, Any] = {
+    "head_size": 512,
+    "kv_lora_rank": 512,
+    "qk_nope_head_dim": 448,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 512,
+    "index_topk": 512,
+    "use_sparse": True,
+    "num_qo_heads": 64,
+}
+
+
+@pytest.mark.parametrize(("sm", "picked"), [("9.0", "FLASHMLA_SPARSE_DSV4"), ("12.1", "FLASHINFER_MLA_SPARSE_DSV4")])
+def test_compression_ratios_are_deepseek_v4s(loaded: LoadedMatrix, sm: str, picked: str) -> None:
+    """Its layers ask no selector, whose answer would be another backend, or none."""
+    asked = Configuration(sm=sm, compress_ratios=(4, 128), **V4)
+    one_by_one, in_a_row = normalise(loaded.matrix, asked), Normaliser(loaded.matrix)(asked)
+    assert one_by_one.facts == in_a_row.facts
+    assert one_by_one.facts.model_type == "deepseek_v4"
+    assert ("model_type", "compress_ratios is given") in [(a.field, a.ground) for a in one_by_one.assumed]
+    verdict = loaded.resolver.judge(one_by_one)
+    assert (verdict.verdict, verdict.selected or one_by_one.facts.backend) == ("supported", picked)
+    changed: tuple[dict[str, Any], ...] = (
+        {"backend": "FLASHMLA_SPARSE"},
+        {"model_type": "deepseek_v41"},
+        {"compress_ratios": ()},
+    )
+    for changes in changed:
+        other = normalise(loaded.matrix, msgspec.structs.replace(asked, **changes))
+        assert other.facts.model_type == changes.get("model_type")
+        assert Normaliser(loaded.matrix)(msgspec.structs.replace(asked, **changes)).facts == other.facts

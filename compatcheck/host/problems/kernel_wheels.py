@@ -69,6 +69,14 @@ def provider_mismatches(host: Host) -> list[Mismatch]:
     ]
 
 
+def import_raises(host: Host) -> bool:
+    """Return whether `import flashinfer` raises because a kernel wheel is of another version."""
+    return any(
+        mismatch is not None and mismatch.reaction == "raises"
+        for mismatch in (cubin_mismatch(host), jit_cache_mismatch(host))
+    )
+
+
 def jit_cache_usable(host: Host) -> bool:
     """Return whether an installed jit-cache is one that FlashInfer will load."""
     if own_version(host, "flashinfer-jit-cache") is None:

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from compatcheck.host.model import Host, Problem, Severity
+from compatcheck.host.model import Host, Problem, Severity, Toolkit
 from compatcheck.host.problems.kernel_wheels import jit_cache_usable
 
 _FIX = "install a CUDA toolkit and set CUDA_HOME to it, or install flashinfer-jit-cache of FlashInfer's version"
 
 
+def can_compile(host: Host) -> bool | None:
+    """Return whether FlashInfer can build a kernel here.
+
+    None where that is not known or does not decide: no FlashInfer, a toolkit that was not looked at, a jit-cache that
+    is used.
+    """
+    kit = host.toolkit
+    if "flashinfer-python" not in host.packages or kit.source == "not-queried" or jit_cache_usable(host):
+        return None
+    return _has_nvcc(kit) and kit.ninja and kit.host_compiler
+
+
 def check(host: Host) -> list[Problem]:
     """Report a missing nvcc, ninja or C++ compiler where no usable jit-cache makes up for it."""
-    if "flashinfer-python" not in host.packages or host.toolkit.source == "not-queried" or jit_cache_usable(host):
+    if can_compile(host) is not False:
         return []
     severity: Severity = "error" if host.usable_gpus() else "info"
     kit = host.toolkit
-    if not kit.nvcc or kit.nvcc_error:
+    if not _has_nvcc(kit):
         return [
             Problem(
                 code="no-nvcc-no-jit-cache",
@@ -31,8 +43,6 @@ def check(host: Host) -> list[Problem]:
             )
         ]
     missing = [name for name, there in (("ninja", kit.ninja), ("a C++ compiler", kit.host_compiler)) if not there]
-    if not missing:
-        return []
     return [
         Problem(
             code="no-build-tools",
@@ -47,6 +57,10 @@ def check(host: Host) -> list[Problem]:
             source="flashinfer/jit/cpp_ext.py:run_ninja@0.7.2.post1",
         )
     ]
+
+
+def _has_nvcc(kit: Toolkit) -> bool:
+    return kit.nvcc and not kit.nvcc_error
 
 
 def _found(host: Host) -> str:

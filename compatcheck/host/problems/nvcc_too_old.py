@@ -10,6 +10,7 @@ from compatcheck.host.problems.facts import (
     named,
     version_of,
 )
+from compatcheck.host.problems.kernel_wheels import jit_cache_usable
 from compatcheck.matrix.versions import parse
 
 _NVCC_KNOWS = {"10.0": "12.8", "10.3": "12.9", "11.0": "13.0"}
@@ -53,6 +54,8 @@ def check(host: Host) -> list[Problem]:
         if need is None or have >= parse(need[0]):
             continue
         required, who, source = need
+        if who == "nvcc" and jit_cache_usable(host):
+            continue  # FlashInfer itself lets it pass, and the prebuilt modules are not compiled
         wrong = (
             "the architecture list stays empty and the failure reads 'FlashInfer requires GPUs with sm75 "
             "or higher' "
