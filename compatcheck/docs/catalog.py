@@ -8,6 +8,7 @@ import msgspec
 
 from compatcheck.matrix.model import rules_of
 from compatcheck.matrix.versions import InvalidVersion, Version, parse
+from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.describe import describe_condition
 from compatcheck.resolve.findings import NOT_ASKED, default_fix
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from compatcheck.matrix.linear_model import Linear
-    from compatcheck.matrix.model import Backend, BackendChange, Engine, JointRule, Matrix, Source
+    from compatcheck.matrix.model import Backend, BackendChange, Engine, JointRule, Matrix, Rule, Source
 
 BUILT_IN = {
     "kv-cache-dtype-not-in-release": (
@@ -204,6 +205,14 @@ def _selector(engine: Engine) -> Iterator[Entry]:
         )
 
 
+def _bounds(rule: Rule) -> list[str]:
+    """Return the versions of a rule as one text: its own range, and those that its condition asks for outright."""
+    own = [(rule.axis, rule.versions)] if rule.versions else []
+    asked = [(axis, value) for axis, value in rule.when.items() if axis in AXIS_NAMES and isinstance(value, str)]
+    said = " and ".join(f"{AXIS_NAMES[axis]} {value}" for axis, value in (*own, *asked))
+    return [said] if said else []
+
+
 def _rules(matrix: Matrix) -> Iterator[Entry]:
     for code, rule in matrix.rules.items():
         yield Entry(
@@ -218,7 +227,7 @@ def _rules(matrix: Matrix) -> Iterator[Entry]:
             fix=rule.fix,
             words=rule.words,
             exception=rule.exception,
-            versions=[f"{AXIS_NAMES[rule.axis]} {rule.versions}"] if rule.versions else [],
+            versions=_bounds(rule),
             subject=rule.subject,
             kernels=rule.kernels,
             sources=rule.sources,
@@ -271,7 +280,7 @@ def _fix(rule: JointRule) -> str:
     """Return what helps where the matrix says nothing of its own: the words may, else which facts refuse."""
     if "nstall" in rule.words:
         return f"{rule.words}, or choose another backend."
-    fields = sorted(_fields(rule.when))
+    fields = sorted(field for field in _fields(rule.when) if field.strip("`") in Configuration.__struct_fields__)
     return f"Choose another backend, or other values of {', '.join(fields)}." if fields else "Choose another backend."
 
 

@@ -184,14 +184,11 @@ def _features(grid: Grid, release: str, backend: str, sms: Sequence[str]) -> lis
 
 
 def _features_on(grid: Grid, release: str, backend: str, sm: str) -> Features | None:
-    """Ask for each feature on top of the first configuration that runs here."""
+    """Ask for each feature on top of the first configuration that runs here, a degraded one where no other does."""
+    asked = [(kv, shape) for kv in grid.kv_of(release) for shape in SHAPES[grid.kind(backend).id]]
+    verdicts = [grid.cell(release, backend, sm, kv, shape.id).verdict for kv, shape in asked]
     base = next(
-        (
-            (kv, shape)
-            for kv in grid.kv_of(release)
-            for shape in SHAPES[grid.kind(backend).id]
-            if grid.cell(release, backend, sm, kv, shape.id).verdict in ("supported", "degraded")
-        ),
+        (asked[verdicts.index(verdict)] for verdict in ("supported", "degraded") if verdict in verdicts),
         None,
     )
     if base is None:
