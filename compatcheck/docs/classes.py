@@ -80,10 +80,11 @@ class ReleaseView:
         self.variants["shape"] = [replace(base, **shape.fields) for shape in all_shapes()]
         self.variants["backend"] = [replace(base, backend=name) for name in self.engine.engine.backends]
         self.variants["kind"] = [replace(base, use_mla=k.use_mla, use_sparse=k.use_sparse) for k in KINDS]
-        axes = {field: axis for axis, field in _FIELD_OF.items()} | {"backend": "backend"}
-        axes |= {"use_mla": "kind", "use_sparse": "kind", "dtype": "sm"}
-        axes |= {field: "shape" for shape in all_shapes() for field in shape.fields}
-        self.walker = Walker(base, self.variants, axes, numbers)
+        self.axes = {field: axis for axis, field in _FIELD_OF.items()} | {"backend": "backend"}
+        """Configuration field -> the axis that decides it."""
+        self.axes |= {"use_mla": "kind", "use_sparse": "kind", "dtype": "sm"}
+        self.axes |= {field: "shape" for shape in all_shapes() for field in shape.fields}
+        self.walker = Walker(base, self.variants, self.axes, numbers)
         self._rules: dict[str, Looked] = {}
 
     # ------------------------------------------------------------------------------------ open facts
@@ -152,7 +153,7 @@ class ReleaseView:
         """Return what a rule depends on."""
         known = self._rules.get(program.code)
         if known is None:
-            parts = [self.walker.look(program._when)]
+            parts = [self.walker.look(program.when)]
             rule = program.rule
             if rule.versions and rule.axis == "flashinfer_version":
                 inside = [contains(rule.versions, version) for version in self.values["fi"]]
@@ -171,14 +172,13 @@ class ReleaseView:
 
     def order(self) -> Looked:
         """Return what the order of backends depends on."""
-        return self.walker.look(self.engine._order[1])
+        return self.walker.look(self.engine.order_choice)
 
     def routes(self, opened: list[Configuration], kvs: list[str], sms: list[str]) -> list[Looked]:
         """Return what the choice among the routes that can be taken depends on, and what their kernels do."""
-        routing: Any = self.engine._routing
         cases = [
             (predicate, route)
-            for predicate, route in routing._cases
+            for predicate, route in self.engine.routing.cases
             if any(predicate.test(facts) is not False for facts in opened)
         ]
         replace = msgspec.structs.replace

@@ -93,6 +93,16 @@ class EngineProgram:
             name, self._prefill_programs, self.engine.mla_prefill_backends, self.engine.prefill_selector
         )
 
+    @property
+    def order_choice(self) -> DecisionList:
+        """What decides the order in which backends are tried; its values are places in the list of orders."""
+        return self._order[1]
+
+    @property
+    def routing(self) -> DecisionList:
+        """What decides the route that a backend takes."""
+        return self._routing
+
     def prefill_choice(self) -> tuple[DecisionList, list[BackendProgram]]:
         """Return what decides the order of MLA prefill backends, and their compiled checks."""
         return self._prefill_order[1], [self.prefill_program(name) for name in self.prefill_backends]

@@ -100,12 +100,7 @@ def overview(site: Site) -> dict[str, Any]:
 def _best(site: Site, backend: str) -> dict[str, Any]:
     grid = site.grid
     found = {
-        sm: best(
-            site.states.of(grid.newest, backend, sm, kv, shape.id).state
-            for kv in grid.kv_of(grid.newest)
-            for shape in SHAPES[grid.kind(backend).id]
-        )
-        for sm in grid.sms
+        sm: best(site.states.best(grid.newest, backend, sm, kv) for kv in grid.kv_of(grid.newest)) for sm in grid.sms
     }
     return {
         "name": backend,
