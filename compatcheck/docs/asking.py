@@ -103,9 +103,15 @@ class Asking:
         return known
 
     def answered(self) -> Answered:
-        """Return everything there is to know of the backend."""
-        parts = {run.leader: self.part(release) for release, run in self._runs.items()}
-        places = {release: list(parts).index(run.leader) for release, run in self._runs.items()}
+        """Return everything there is to know of the backend.
+
+        The newest release is asked about first, then all from the oldest on, as the pages come: releases that give the
+        same reason from different lines of the matrix show the line that was met first.
+        """
+        newest, *older = self._runs
+        parts = {self._runs[release].leader: self.part(release) for release in (newest, *reversed(older))}
+        leaders = list(parts)
+        places = {release: leaders.index(run.leader) for release, run in self._runs.items()}
         return Answered(self.reasons, self.cells, self.strips, self.sheets, list(parts.values()), places)
 
     # ----------------------------------------------------------------------------------------- runs

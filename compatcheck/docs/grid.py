@@ -33,6 +33,12 @@ class Grid(Space):
         self._block_of: dict[tuple[str, Part], Block] = {}
         self._rows: dict[tuple[int, str, int], tuple[int, ...]] = {}
 
+    def answer_all(self) -> None:
+        """Get the answers of every backend at once: kept ones, and the others on all cores. Nothing changes but time."""
+        from compatcheck.docs.everything import answers_of_all
+
+        self._answers |= answers_of_all(self)
+
     # --------------------------------------------------------------------------------------- asking
 
     def cell(

@@ -35,6 +35,7 @@ def render_all(loaded: LoadedMatrix, output: Path, templates: Path | None = None
     from compatcheck.docs.site import Site
 
     site = Site(loaded, output)
+    site.grid.answer_all()
     env = environment(templates)
     files: dict[str, str] = {}
     for make in registry():
