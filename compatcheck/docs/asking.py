@@ -49,7 +49,9 @@ def judge(resolver: Resolver, facts: Configuration, release: str) -> Verdict:
     return resolver.judge(Normalised(facts=facts, release=release, answered_as=None, assumed=()))
 
 
-def cell_of(space: Space, resolver: Resolver, reasons: Reasons, facts: Configuration, release: str) -> tuple[Cell, bool]:
+def cell_of(
+    space: Space, resolver: Resolver, reasons: Reasons, facts: Configuration, release: str
+) -> tuple[Cell, bool]:
     """Return the cell of complete facts, and whether a start goes on although the selector was not asked."""
     verdict = judge(resolver, facts, release)
     program = space.resolver.engine(space.engine_name, release).program(str(facts.backend))

@@ -7,6 +7,7 @@ unknown never holds. The tests compare classes with the resolver's answer for ea
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +60,6 @@ class ReleaseView:
         self.release = release
         self.base = base
         self.engine = resolver.engine(engine_name, release)
-        self.rules = compile_rules(resolver.matrix, self.engine.compiler)
         self._numbers = numbers
         self._kernels = kernels
         self.values: dict[str, list[Any]] = {
@@ -86,6 +86,11 @@ class ReleaseView:
         self.axes |= {field: "shape" for shape in all_shapes() for field in shape.fields}
         self.walker = Walker(base, self.variants, self.axes, numbers)
         self._rules: dict[str, Looked] = {}
+
+    @cached_property
+    def rules(self) -> list[RuleProgram]:
+        """The rules that speak of attention, compiled."""
+        return compile_rules(self.resolver.matrix, self.engine.compiler)
 
     # ------------------------------------------------------------------------------------ open facts
 

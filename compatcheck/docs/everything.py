@@ -46,7 +46,7 @@ def _ask(space: Space, names: list[str]) -> dict[str, Answered]:
 
     global _space
     for release in space.releases:  # compiled once, before the processes part
-        space.view(release)
+        _ = space.view(release).rules
     sys.stdout.flush()
     sys.stderr.flush()
     _space = space

@@ -9,11 +9,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from compatcheck.docs.cache import cache_folder
 from compatcheck.docs.sheets import Answered
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Entry(msgspec.Struct, array_like=True):
@@ -21,13 +25,6 @@ class Entry(msgspec.Struct, array_like=True):
 
     digest: str
     answered: Answered
-
-
-def cache_folder() -> Path:
-    """Return where caches of this package lie."""
-    base = os.environ.get("COMPATCHECK_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
-    folder = Path(base) if base else Path(os.path.expanduser("~")) / ".cache"
-    return folder / "compatcheck"
 
 
 def recall(engine: str) -> dict[str, Entry]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from compatcheck.docs import header
+from compatcheck.docs.cache import cache_folder
 from compatcheck.docs.environment import DocsError, default_templates, environment, render
 from compatcheck.docs.files import read_text, write_text
 
@@ -160,6 +161,4 @@ def remember(digest: str, files: dict[str, str]) -> None:
 
 
 def _known_file(digest: str) -> Path:
-    base = os.environ.get("COMPATCHECK_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
-    folder = Path(base) if base else Path(os.path.expanduser("~")) / ".cache"
-    return folder / "compatcheck" / f"docs-{digest[:32]}.json"
+    return cache_folder() / f"docs-{digest[:32]}.json"
