@@ -9,10 +9,11 @@ import msgspec
 
 from compatcheck.docs.axes import SHAPES, SINKS, shape_offset
 from compatcheck.docs.classes import ReleaseView, number_values
+from compatcheck.docs.features import QUESTIONS
 from compatcheck.docs.predicates import Looked, Vector
 from compatcheck.docs.reasons import Reasons, without_values
 from compatcheck.docs.refusing import Refusing
-from compatcheck.docs.sheets import INNER, Answered, Cell, Part, Sheet, Strip
+from compatcheck.docs.sheets import INNER, Answered, Cell, Featured, Part, Sheet, Strip
 from compatcheck.resolve.findings import NOT_ASKED
 from compatcheck.resolve.narrowed import Narrowed
 from compatcheck.resolve.normalise import Normalised
@@ -88,6 +89,7 @@ class Asking:
         self._refusing: dict[str, Refusing] = {}
         self._narrow: dict[str, Resolver] = {}
         self._parts: dict[str, Part] = {}
+        self._featured: dict[str, Featured | None] = {}
         self._counts = (len(SHAPES[self.kind.id]), len(SINKS), len(space.flashinfer))
         self._runs = self._find_runs()
 
@@ -111,10 +113,43 @@ class Asking:
         same reason from different lines of the matrix show the line that was met first.
         """
         newest, *older = self._runs
-        parts = {self._runs[release].leader: self.part(release) for release in (newest, *reversed(older))}
+        parts = {self._runs[newest].leader: self.part(newest)}
+        features = {sm: featured for sm in self.space.sms if (featured := self.featured(sm)) is not None}
+        parts |= {self._runs[release].leader: self.part(release) for release in reversed(older)}
         leaders = list(parts)
         places = {release: leaders.index(run.leader) for release, run in self._runs.items()}
-        return Answered(self.reasons, self.cells, self.strips, self.sheets, list(parts.values()), places)
+        return Answered(self.reasons, self.cells, self.strips, self.sheets, list(parts.values()), places, features)
+
+    def featured(self, sm: str) -> Featured | None:
+        """Return what is said of features on an SM under the newest release; None where nothing runs there."""
+        space, release = self.space, self.space.newest
+        if release not in self._runs:
+            return None
+        if sm not in self._featured:
+            self._featured[sm] = None
+            base = self._first_that_runs(sm)
+            if base is not None:
+                kv, shape = base
+                facts = space.facts(release, self.backend, sm, kv, SHAPES[self.kind.id][shape])
+                asked = [msgspec.structs.replace(facts, **{field: value}) for field, value in QUESTIONS]
+                cells = [cell_of(space, space.resolver, self._reasons, one, release)[0] for one in asked]
+                self._featured[sm] = Featured(kv, shape, tuple(cells))
+        return self._featured[sm]
+
+    def _first_that_runs(self, sm: str) -> tuple[str, int] | None:
+        """Return the first KV-cache dtype and shape's position with which the newest release runs on an SM."""
+        space, release = self.space, self.space.newest
+        part = self.part(release)
+        fi = space.at["fi", space.engine.releases[release].flashinfer]
+        for kv in space.kv_of(release):
+            sheet = part.kv[space.at["kv", kv]]
+            if sheet is None:
+                continue
+            strip = self.strips[self.sheets[sheet].strips[space.at["sm", sm]]]
+            for shape in range(len(SHAPES[self.kind.id])):
+                if self.cells[strip.at((shape, 0, fi))].verdict in ("supported", "degraded"):
+                    return kv, shape
+        return None
 
     # ----------------------------------------------------------------------------------------- runs
 
@@ -202,7 +237,7 @@ class Asking:
         return [msgspec.structs.replace(facts, **known) for facts in view.opened(self.backend, self.kind)]
 
     def _refusals_of(self, run: Run, alike: int, kv: str, selector: list[Looked]) -> Refusals:
-        """Return what the selector refuses; KV-cache dtypes that it cannot tell apart (`alike`) are asked about once."""
+        """Return what the selector refuses; KV-cache dtypes that it cannot tell apart (`alike`) are asked once."""
         key = (alike, *[looked.number for looked in selector])
         if key in self._refusals:
             refusals, asked = self._refusals[key]

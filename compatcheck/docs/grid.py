@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from compatcheck.docs.asking import Asking, cell_of, judge
+from compatcheck.docs.asking import Asking, judge
 from compatcheck.docs.axes import SHAPES
 from compatcheck.docs.reasons import Reasons
-from compatcheck.docs.sheets import INNER, Answers, Block, Cell, Part, Sheet, Strip
+from compatcheck.docs.sheets import INNER, Answers, Block, Cell, Featured, Part, Sheet, Strip
 from compatcheck.docs.space import Space
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Grid(Space):
         self._rows: dict[tuple[int, str, int], tuple[int, ...]] = {}
 
     def answer_all(self) -> None:
-        """Get the answers of every backend at once: kept ones, and the others on all cores. Nothing changes but time."""
+        """Get the answers of every backend at once: kept ones, and the others on all cores."""
         from compatcheck.docs.everything import answers_of_all
 
         self._answers |= answers_of_all(self)
@@ -87,9 +87,13 @@ class Grid(Space):
                 found.append(sm)
         return found
 
-    def cell_of(self, facts: Configuration, release: str) -> Cell:
-        """Return the cell of complete facts that no axis holds, such as one with a feature asked for."""
-        return cell_of(self, self.resolver, self.reasons, facts, release)[0]
+    def featured(self, backend: str, sm: str) -> Featured | None:
+        """Return what a backend says of features under the newest release; None where nothing runs on the SM."""
+        answers = self._answers_of(backend)
+        found = answers.featured(sm)
+        if found is None:
+            return None
+        return Featured(found.kv, found.shape, tuple([self._with_reasons(answers, cell) for cell in found.cells]))
 
     def judge(self, facts: Configuration, release: str) -> Verdict:
         """Return the resolver's verdict for complete facts."""
@@ -101,15 +105,19 @@ class Grid(Space):
         """Return a backend's block at a release; releases of one run share it."""
         known = self._blocks.get((backend, release))
         if known is None:
-            answers = self._answers.get(backend)
-            if answers is None:
-                answers = self._answers[backend] = Asking(self, backend)
+            answers = self._answers_of(backend)
             part = answers.part(release)
             known = self._block_of.get((backend, part))
             if known is None:
                 known = self._block_of[backend, part] = self._place(backend, answers, part)
             self._blocks[backend, release] = known
         return known
+
+    def _answers_of(self, backend: str) -> Answers:
+        answers = self._answers.get(backend)
+        if answers is None:
+            answers = self._answers[backend] = Asking(self, backend)
+        return answers
 
     def _place(self, backend: str, answers: Answers, part: Part) -> Block:
         """Number what a block holds over all backends: cells in the order in which they were asked for."""
@@ -120,10 +128,13 @@ class Grid(Space):
     def _cell(self, backend: str, answers: Answers, number: int) -> int:
         known = self._placed.get(("cell", backend, number))
         if known is None:
-            cell = answers.cells[number]
-            cell = cell._replace(reasons=tuple([self.reasons.add(answers.reasons[n]) for n in cell.reasons]))
+            cell = self._with_reasons(answers, answers.cells[number])
             known = self._placed["cell", backend, number] = self._intern(self.cells, cell)
         return known
+
+    def _with_reasons(self, answers: Answers, cell: Cell) -> Cell:
+        """Return a backend's own cell with the numbers that its reasons have over all backends."""
+        return cell._replace(reasons=tuple([self.reasons.add(answers.reasons[n]) for n in cell.reasons]))
 
     def _sheet(self, backend: str, answers: Answers, number: int) -> int:
         known = self._placed.get(("sheet", backend, number))

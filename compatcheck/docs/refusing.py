@@ -79,7 +79,7 @@ class Refusing:
 
 
 def _places(view: ReleaseView, fields: Iterable[str]) -> tuple[int, ...]:
-    """Return the positions that decide fields, of SM, shape, sink and FlashInfer version; the KV-cache dtype is apart."""
+    """Return which of SM, shape, sink and FlashInfer version decide fields; the KV-cache dtype is apart."""
     axes = {view.axes.get(field) for field in fields}
     return tuple([place for axis, place in _PLACES.items() if axis in axes])
 

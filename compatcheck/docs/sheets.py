@@ -1,4 +1,4 @@
-"""How answers are kept: cells, strips of cells, sheets of strips, blocks of sheets; and a backend's answers in whole."""
+"""How answers are kept: cells, strips of cells, sheets of strips, blocks of sheets; a backend's answers in whole."""
 
 from __future__ import annotations
 
@@ -57,6 +57,17 @@ class Part(msgspec.Struct, frozen=True, array_like=True):
     asked: tuple[int, ...]
 
 
+class Featured(msgspec.Struct, frozen=True, array_like=True):
+    """What a backend says on one SM where a feature is asked for on top of the first configuration that runs.
+
+    `shape` is the position of its shape, `cells` one cell for each of `features.QUESTIONS`.
+    """
+
+    kv: str
+    shape: int
+    cells: tuple[Cell, ...]
+
+
 class Answers(Protocol):
     """What is known of one backend, in numbers of its own. A reason's `line` is the path of the entry it is about."""
 
@@ -67,6 +78,9 @@ class Answers(Protocol):
 
     def part(self, release: str) -> Part:
         """Return the block of a release; releases that differ in nothing have the same one."""
+
+    def featured(self, sm: str) -> Featured | None:
+        """Return what is said of features under the newest release; None where nothing runs on the SM."""
 
 
 class Answered(msgspec.Struct, array_like=True):
@@ -79,7 +93,13 @@ class Answered(msgspec.Struct, array_like=True):
     parts: list[Part]
     places: dict[str, int]
     """Release -> number of its part."""
+    features: dict[str, Featured]
+    """SM -> what is said of features under the newest release."""
 
     def part(self, release: str) -> Part:
         """Return the block of a release."""
         return self.parts[self.places[release]]
+
+    def featured(self, sm: str) -> Featured | None:
+        """Return what is said of features on an SM."""
+        return self.features.get(sm)
