@@ -1,8 +1,9 @@
-"""What a backend's answers are made from, as a digest: everything in the matrix except what provably cannot matter.
+"""What answers are made from, as a digest: everything in the matrix except what provably cannot matter.
 
-Left out are other backends, rules and routes whose conditions are false for the backend whatever else holds, the
+For a backend, left out are other backends, rules and routes whose conditions are false for it whatever else holds, the
 kernels of those routes, what is said of linear layers, and the order in which backends are tried: the tables force the
-backend. A field that is added to the matrix later is part of the digest until it is left out here.
+backend. For linear layers, left out are attention backends, rules about attention, and kernels that no linear kernel
+is. A field that is added to the matrix later is part of the digest until it is left out here.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _FIXED = ("backend", "use_mla", "use_sparse")
 
 
 class Dependence:
-    """Gives the digests of the backends of one engine."""
+    """Gives the digests of the backends of one engine, and of what is said of linear layers."""
 
     def __init__(self, space: Space) -> None:
         self._space = space
@@ -63,6 +64,20 @@ class Dependence:
         for when, encoded in self._rules.values():
             if not self.never(when, facts):
                 hashed.update(encoded + b"\0")
+        return hashed.hexdigest()
+
+    def linear(self) -> str:
+        """Return the digest of everything that answers about linear layers depend on."""
+        space, engine = self._space, self._space.engine
+        named = {kernel.kernel for kernel in engine.linear.kernels.values()} if engine.linear is not None else set()
+        hashed = hashlib.sha256(self._common)
+        for part in (
+            engine.linear,
+            engine.routing,
+            [(name, kernel) for name, kernel in space.matrix.kernels.items() if name in named],
+            [(code, rule) for code, rule in space.matrix.rules.items() if rule.kind == "linear"],
+        ):
+            hashed.update(msgspec.json.encode(part) + b"\0")
         return hashed.hexdigest()
 
     def never(self, condition: dict[str, Any] | None, facts: Configuration) -> bool:

@@ -10,11 +10,19 @@ import msgspec
 
 from compatcheck.docs.asking import Asking
 from compatcheck.docs.dependence import Dependence
-from compatcheck.docs.kept import Entry, keep, recall
+from compatcheck.docs.kept import keep, recall
 from compatcheck.docs.sheets import Answered
 
 if TYPE_CHECKING:
     from compatcheck.docs.space import Space
+
+
+class Entry(msgspec.Struct, array_like=True):
+    """One backend's answers and the digest of what they were made from; the newest of each are kept."""
+
+    digest: str
+    answered: Answered
+
 
 LEAST = 4
 """Backends for which a process of its own is worth its start; below twice that, all is done in this one."""
@@ -28,12 +36,13 @@ def answers_of_all(space: Space) -> dict[str, Answered]:
     depends = Dependence(space)
     present = {name for release in space.releases for name in space.backends(release)}
     digests = {name: depends.digest(name) for name in space.engine.backends if name in present}
-    known = recall(space.engine_name)
+    kept_as = f"answers-{space.engine_name}"
+    known = recall(kept_as, dict[str, Entry]) or {}
     held = {n: known[n].answered for n, digest in digests.items() if n in known and known[n].digest == digest}
     unknown = [name for name in digests if name not in held]
     if unknown:
         held |= _ask(space, unknown)
-        keep(space.engine_name, {name: Entry(digest, held[name]) for name, digest in digests.items()})
+        keep(kept_as, {name: Entry(digest, held[name]) for name, digest in digests.items()})
     return held
 
 

@@ -1,7 +1,7 @@
-"""Answers kept from run to run in the user's cache directory, each under the digest of what it was made from.
+"""Answers kept from run to run in the user's cache directory, beside the digest of what they were made from.
 
-One file holds the newest answers of each backend. A file that cannot be read, is damaged or was made by something else
-is as good as none; one that cannot be written is left out.
+A file that cannot be read, is damaged or was made by something else is as good as none; one that cannot be written is
+left out.
 """
 
 from __future__ import annotations
@@ -9,41 +9,35 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from compatcheck.docs.cache import cache_folder
-from compatcheck.docs.sheets import Answered
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-
-class Entry(msgspec.Struct, array_like=True):
-    """One backend's answers and the digest of what they were made from."""
-
-    digest: str
-    answered: Answered
+T = TypeVar("T")
 
 
-def recall(engine: str) -> dict[str, Entry]:
-    """Return what is kept of an engine's backends."""
+def recall(name: str, type_: type[T]) -> T | None:
+    """Return what is kept under a name, of a type that msgspec reads; None where there is nothing of use."""
     try:
-        data = _file(engine).read_bytes()
+        data = _file(name).read_bytes()
         checksum, body = data[:32], data[32:]
         if hashlib.sha256(body).digest() != checksum:
-            return {}
-        return msgspec.msgpack.decode(body, type=dict[str, Entry])
+            return None
+        return msgspec.msgpack.decode(body, type=type_)
     except (OSError, msgspec.MsgspecError):
-        return {}
+        return None
 
 
-def keep(engine: str, entries: dict[str, Entry]) -> None:
-    """Keep these answers in place of all that were kept of the engine."""
-    path = _file(engine)
+def keep(name: str, value: Any) -> None:
+    """Keep a value under a name, in place of what was kept there."""
+    path = _file(name)
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    body = msgspec.msgpack.encode(entries)
+    body = msgspec.msgpack.encode(value)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_bytes(hashlib.sha256(body).digest() + body)
@@ -55,6 +49,5 @@ def keep(engine: str, entries: dict[str, Entry]) -> None:
             raise
 
 
-def _file(engine: str) -> Path:
-    name = "".join(c if c.isalnum() else "-" for c in engine)
-    return cache_folder() / f"docs-answers-{name}.bin"
+def _file(name: str) -> Path:
+    return cache_folder() / f"docs-{''.join(c if c.isalnum() else '-' for c in name)}.bin"

@@ -46,6 +46,8 @@ class Reasons:
 
     def __init__(self, rules: dict[str, Any], placed: Callable[[str | None], str | None] | None = None) -> None:
         self.items: list[Reason] = []
+        self.paths: list[str | None] = []
+        """What stood in each one's `line` before it was placed."""
         self._numbers: dict[Reason, int] = {}
         self._seen: dict[Any, int] = {}
         self._rules = rules
@@ -61,11 +63,13 @@ class Reasons:
 
     def add(self, reason: Reason) -> int:
         """Return the number of a reason, placed where it was not yet."""
+        path = reason.line
         if self._placed is not None:
-            reason = msgspec.structs.replace(reason, line=self._placed(reason.line))
+            reason = msgspec.structs.replace(reason, line=self._placed(path))
         known = self._numbers.setdefault(reason, len(self.items))
         if known == len(self.items):
             self.items.append(reason)
+            self.paths.append(path)
         return known
 
     def _reason(self, finding: Finding, program: BackendProgram, facts: Any) -> Reason:

@@ -37,6 +37,8 @@ def render_all(loaded: LoadedMatrix, output: Path, templates: Path | None = None
 
     site = Site(loaded, output)
     site.grid.answer_all()
+    if site.linear is not None:
+        site.linear.recall()
     env = environment(templates)
     files: dict[str, str] = {}
     for make in registry():
@@ -44,6 +46,8 @@ def render_all(loaded: LoadedMatrix, output: Path, templates: Path | None = None
             body = render(env, page.template, page.variables)
             html = page.path.endswith(".html")
             files[page.path] = header.with_header(_tidy(body), f"templates/{page.template}", html=html)
+    if site.linear is not None:
+        site.linear.keep()
     return files
 
 

@@ -89,7 +89,7 @@ def _one_by_one(grid: LinearGrid, scheme: str) -> list[dict[str, Any]]:
 
 def _aligned(site: Site, grid: LinearGrid, k: int, what: str) -> dict[str, Any]:
     """Return, by run of releases, what is said of a W4A4 layer with this K per rank."""
-    resolver = site.loaded.resolver
+    resolver = site.grid.resolver
 
     def answer(release: str) -> list[Any]:
         found = []
