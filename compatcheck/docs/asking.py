@@ -50,11 +50,8 @@ def judge(resolver: Resolver, facts: Configuration, release: str) -> Verdict:
     return resolver.judge(Normalised(facts=facts, release=release, answered_as=None, assumed=()))
 
 
-def cell_of(
-    space: Space, resolver: Resolver, reasons: Reasons, facts: Configuration, release: str
-) -> tuple[Cell, bool]:
-    """Return the cell of complete facts, and whether a start goes on although the selector was not asked."""
-    verdict = judge(resolver, facts, release)
+def cell_of(space: Space, verdict: Verdict, reasons: Reasons, facts: Configuration, release: str) -> tuple[Cell, bool]:
+    """Return what a verdict says, and whether a start goes on although the selector was not asked."""
     program = space.resolver.engine(space.engine_name, release).program(str(facts.backend))
     cell = Cell(
         verdict.verdict,
@@ -91,6 +88,9 @@ class Asking:
         self._parts: dict[str, Part] = {}
         self._featured: dict[str, Featured | None] = {}
         self._counts = (len(SHAPES[self.kind.id]), len(SINKS), len(space.flashinfer))
+        self._routing = space.routing_of(backend)
+        self._classes: dict[tuple[Any, ...], tuple[list[int], list[int]]] = {}
+        self._cell_of: dict[int, tuple[Verdict, int, bool]] = {}
         self._runs = self._find_runs()
 
     @property
@@ -132,7 +132,9 @@ class Asking:
                 kv, shape = base
                 facts = space.facts(release, self.backend, sm, kv, SHAPES[self.kind.id][shape])
                 asked = [msgspec.structs.replace(facts, **{field: value}) for field, value in QUESTIONS]
-                cells = [cell_of(space, space.resolver, self._reasons, one, release)[0] for one in asked]
+                verdicts = [judge(space.resolver, one, release) for one in asked]
+                answers = zip(verdicts, asked, strict=True)
+                cells = [cell_of(space, said, self._reasons, one, release)[0] for said, one in answers]
                 self._featured[sm] = Featured(kv, shape, tuple(cells))
         return self._featured[sm]
 
@@ -168,8 +170,8 @@ class Asking:
             if selector.number not in let_through:
                 let_through[selector.number] = view.let_through(backend, opened)
             kvs, sms = let_through[selector.number]
-            rules = view.possible_rules(opened, kvs, sms)
-            after = [*[view.named(rule) for rule in rules], *view.routes(opened, kvs, sms)]
+            rules = view.possible_rules(opened, kvs, sms, view.rules_named(space.rules_of(backend)))
+            after = [*[view.named(rule) for rule in rules], *view.routes(opened, kvs, sms, self._routing)]
             key = (selector.number, *[looked.number for looked in after])
             run = found.get(key)
             if run is None or not set(space.kv_of(release)) <= set(space.kv_of(run.leader)):
@@ -184,7 +186,7 @@ class Asking:
         view = space.view(run.leader)
         opened = view.opened(self.backend, self.kind)
         selector = [view.selector(self.backend), *[view.named(r) for r in run.rules if r.rule.bites == "config"]]
-        late = [*[view.named(rule) for rule in run.rules], *view.routes(opened, run.kvs, run.sms)]
+        late = [*[view.named(rule) for rule in run.rules], *view.routes(opened, run.kvs, run.sms, self._routing)]
         accepted = space.kv_of(run.leader)
         # What the selector never lets through differs only in how it refuses.
         through = [kv in run.kvs for kv in space.kv_dtypes]
@@ -206,11 +208,19 @@ class Asking:
             return {vector[start : start + len(SHAPES[self.kind.id])] for vector in found}
         return found
 
+    def _classes_of(self, looked: list[Looked], axis: str, count: int) -> tuple[list[int], list[int]]:
+        """Return the class of each value of an axis, and the first value of each class."""
+        key = (axis, frozenset([item.number for item in looked]))
+        known = self._classes.get(key)
+        if known is None:
+            known = self._classes[key] = number_values(self._vectors(looked, axis), count)
+        return known
+
     def _sheet(self, run: Run, kv: int, view: ReleaseView, selector: list[Looked]) -> int:
         """Return the number of a KV-cache dtype's sheet: refusals by the selector first, then what else holds."""
         space = self.space
         name = space.kv_dtypes[kv]
-        classes, _ = number_values(self._vectors(selector, "kv"), len(space.kv_dtypes))
+        classes, _ = self._classes_of(selector, "kv", len(space.kv_dtypes))
         accepted = space.kv_of(run.leader)
         alike = next(i for i in range(len(classes)) if classes[i] == classes[kv] and space.kv_dtypes[i] in accepted)
         start = len(self._asked)
@@ -221,13 +231,13 @@ class Asking:
             opened = self._opened(view, kv_cache_dtype=name)
             sms = [sm for i, sm in enumerate(space.sms) if refusals.classes[0][i] in refusals.through]
             rules = view.possible_rules(opened, [name], sms, run.rules)
-            late += [*[view.named(rule) for rule in rules], *view.routes(opened, [name], sms)]
+            late += [*[view.named(rule) for rule in rules], *view.routes(opened, [name], sms, self._routing)]
         key = (kv, *[item.number for item in late])
         if key in self._sheet_of:
             number, asked = self._sheet_of[key]
             self._asked += asked
             return number
-        classes, first = number_values(self._vectors(late, "sm"), len(space.sms))
+        classes, first = self._classes_of(late, "sm", len(space.sms))
         strips = [self._strip(run, name, sm, refusals, view, selector, rules) for sm in first]
         number = self._intern(self.sheets, Sheet(tuple([strips[c] for c in classes])))
         self._sheet_of[key] = number, list(dict.fromkeys(self._asked[start:]))
@@ -249,7 +259,7 @@ class Asking:
         return refusals
 
     def _ask_selector(self, run: Run, kv: str, selector: list[Looked]) -> Refusals:
-        sms, first = number_values(self._vectors(selector, "sm"), len(self.space.sms))
+        sms, first = self._classes_of(selector, "sm", len(self.space.sms))
         inner, firsts = self._inner(selector)
         classes = [sms, *inner]
         refused: dict[tuple[int, ...], int] = {}
@@ -291,7 +301,7 @@ class Asking:
             name = self.space.sms[sm]
             opened = self._opened(view, kv_cache_dtype=kv, **view.at_sm(name))
             looked += [view.named(rule) for rule in view.possible_rules(opened, [kv], [name], rules)]
-            looked += view.routes(opened, [kv], [name])
+            looked += view.routes(opened, [kv], [name], self._routing)
         key = (kv, sm, *[item.number for item in looked])
         if key in self._strip_of:
             number, asked = self._strip_of[key]
@@ -320,9 +330,7 @@ class Asking:
         return number
 
     def _inner(self, looked: list[Looked]) -> tuple[list[list[int]], list[list[int]]]:
-        pairs = [
-            number_values(self._vectors(looked, axis), count) for axis, count in zip(INNER, self._counts, strict=True)
-        ]
+        pairs = [self._classes_of(looked, axis, count) for axis, count in zip(INNER, self._counts, strict=True)]
         return [classes for classes, _ in pairs], [first for _, first in pairs]
 
     # -------------------------------------------------------------------------------------- asking
@@ -345,7 +353,12 @@ class Asking:
         resolver = self._narrow.get(run.leader)
         if resolver is None:
             resolver = self._narrow[run.leader] = Narrowed(self.space.resolver, run.rules)
-        cell, goes_on = cell_of(self.space, resolver, self._reasons, facts, run.leader)
-        number = self._intern(self.cells, cell)
+        verdict = judge(resolver, facts, run.leader)
+        known = self._cell_of.get(id(verdict))
+        if known is None:
+            cell, goes_on = cell_of(self.space, verdict, self._reasons, facts, run.leader)
+            # The verdict is kept with its cell: an id is only unique among objects that live.
+            known = self._cell_of[id(verdict)] = verdict, self._intern(self.cells, cell), goes_on
+        _, number, goes_on = known
         self._asked.append(number)
-        return number, None if goes_on else cell.accepts
+        return number, None if goes_on else verdict.engine_accepts

@@ -86,6 +86,7 @@ class ReleaseView:
         self.axes |= {field: "shape" for shape in all_shapes() for field in shape.fields}
         self.walker = Walker(base, self.variants, self.axes, numbers)
         self._rules: dict[str, Looked] = {}
+        self._by_code: dict[str, RuleProgram] = {}
 
     @cached_property
     def rules(self) -> list[RuleProgram]:
@@ -141,16 +142,22 @@ class ReleaseView:
         """Return the fields that an SM decides."""
         return {"sm": sm, "dtype": self._dtypes[sm]}
 
+    def rules_named(self, codes: list[str]) -> list[RuleProgram]:
+        """Return rules by their codes."""
+        if not self._by_code:
+            self._by_code |= {rule.code: rule for rule in self.rules}
+        return [self._by_code[code] for code in codes]
+
     def possible_rules(
-        self, opened: list[Configuration], kvs: list[str], sms: list[str], among: list[RuleProgram] | None = None
+        self, opened: list[Configuration], kvs: list[str], sms: list[str], among: list[RuleProgram]
     ) -> list[RuleProgram]:
-        """Return the rules that can hold for one of these KV-cache dtypes and one of these SMs."""
+        """Return the rules of some that can hold for one of these KV-cache dtypes and one of these SMs."""
         replace = msgspec.structs.replace
         by_kv = [replace(facts, kv_cache_dtype=kv) for facts in opened for kv in kvs]
         by_sm = [replace(facts, **self.at_sm(sm)) for facts in opened for sm in sms]
         return [
             rule
-            for rule in (self.rules if among is None else among)
+            for rule in among
             if _can(rule, opened) and (rule.rule.bites == "config" or (_can(rule, by_kv) and _can(rule, by_sm)))
         ]
 
@@ -179,11 +186,15 @@ class ReleaseView:
         """Return what the order of backends depends on."""
         return self.walker.look(self.engine.order_choice)
 
-    def routes(self, opened: list[Configuration], kvs: list[str], sms: list[str]) -> list[Looked]:
-        """Return what the choice among the routes that can be taken depends on, and what their kernels do."""
+    def routes(self, opened: list[Configuration], kvs: list[str], sms: list[str], among: list[int]) -> list[Looked]:
+        """Return what the choice among the routes that can be taken depends on, and what their kernels do.
+
+        `among` are the places of the routing's cases that may hold.
+        """
+        listed = self.engine.routing.cases
         cases = [
             (predicate, route)
-            for predicate, route in self.engine.routing.cases
+            for predicate, route in [listed[place] for place in among]
             if any(predicate.test(facts) is not False for facts in opened)
         ]
         replace = msgspec.structs.replace

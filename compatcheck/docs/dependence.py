@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.resolver import PHASES
 
 if TYPE_CHECKING:
@@ -25,45 +24,37 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 _CODE = ("docs/*.py", "matrix/*.py", "resolve/*.py")
 """Everything that decides what is asked and answered."""
 
-_FIXED = ("backend", "use_mla", "use_sparse")
-"""Fields that have one value in all of a backend's tables."""
-
 
 class Dependence:
     """Gives the digests of the backends of one engine, and of what is said of linear layers."""
 
     def __init__(self, space: Space) -> None:
         self._space = space
-        self._compiler = space.resolver.engine(space.engine_name, space.newest).compiler
         self._common = self._digest_of_common()
         self._rules = {
-            code: (rule.when, msgspec.json.encode((code, rule)))
+            code: msgspec.json.encode((code, rule))
             for code, rule in space.matrix.rules.items()
             if rule.kind == "attention"
         }
-        self._tests: dict[tuple[str, str], Any] = {}
 
     def digest(self, backend: str) -> str:
         """Return the digest of everything that a backend's answers depend on."""
         space, engine = self._space, self._space.engine
-        kind = space.kind(backend)
-        facts = Configuration(backend=backend, use_mla=kind.use_mla, use_sparse=kind.use_sparse)
-        routing = [case for case in engine.routing if not self.never(case.when, facts)]
+        routing = [engine.routing[place] for place in space.routing_of(backend)]
         routes = {case.route: engine.routes[case.route] for case in routing}
         kernels = {getattr(route, phase) for route in routes.values() for phase in PHASES}
         hashed = hashlib.sha256(self._common)
         for part in (
             backend,
-            kind.id,
+            space.kind(backend).id,
             [(name, engine.backends[name]) for name in self._related(backend)],
             routing,
             sorted(routes.items()),
             [(name, kernel) for name, kernel in space.matrix.kernels.items() if name in kernels],
         ):
             hashed.update(msgspec.json.encode(part) + b"\0")
-        for when, encoded in self._rules.values():
-            if not self.never(when, facts):
-                hashed.update(encoded + b"\0")
+        for code in space.rules_of(backend):
+            hashed.update(self._rules[code] + b"\0")
         return hashed.hexdigest()
 
     def linear(self) -> str:
@@ -79,23 +70,6 @@ class Dependence:
         ):
             hashed.update(msgspec.json.encode(part) + b"\0")
         return hashed.hexdigest()
-
-    def never(self, condition: dict[str, Any] | None, facts: Configuration) -> bool:
-        """Return whether a condition is false for the fixed facts of a backend, whatever the others are."""
-        for key, constraint in (condition or {}).items():
-            if key == "all_of":
-                if any(self.never(part, facts) for part in constraint):
-                    return True
-            elif key == "any_of":
-                if all(self.never(part, facts) for part in constraint):
-                    return True
-            elif key in _FIXED:
-                test = self._tests.get((key, repr(constraint)))
-                if test is None:
-                    test = self._tests[key, repr(constraint)] = self._compiler.condition({key: constraint}).test
-                if test(facts) is False:
-                    return True
-        return False
 
     def _related(self, backend: str) -> list[str]:
         """Return a backend, those whose facts it takes over, and its members with theirs."""

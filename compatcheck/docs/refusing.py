@@ -52,8 +52,8 @@ class Refusing:
             if rule.rule.bites == "config":
                 add(_Question(_may(rule)), rule.fields)
         add(_Question(program.unasked.test), program.unasked.fields)
-        self._groups = list(groups.items())
-        self._known: dict[tuple[Any, ...], _Answer] = {}
+        self._groups = [(_getter(places), questions) for places, questions in groups.items()]
+        self._known: dict[str, list[dict[Any, _Answer]]] = {}
         self._joined: dict[tuple[_Answer, ...], tuple[Any, ...] | None] = {}
 
     def alike(self, kv: str, at: tuple[int, ...]) -> tuple[Any, ...] | None:
@@ -63,19 +63,25 @@ class Refusing:
         """
         if not self._imported:
             return None
-        answers = tuple([self._answer(number, kv, at) for number in range(len(self._groups))])
-        if answers not in self._joined:
-            self._joined[answers] = _join(answers)
-        return self._joined[answers]
-
-    def _answer(self, number: int, kv: str, at: tuple[int, ...]) -> _Answer:
-        places, questions = self._groups[number]
-        key = (number, kv, *[at[place] for place in places])
-        known = self._known.get(key)
+        known = self._known.get(kv)
         if known is None:
-            facts = self._facts_at(self._release, kv, at)
-            known = self._known[key] = tuple([q.refusal for q in questions if q.holds(facts)])
-        return known
+            known = self._known[kv] = [{} for _ in self._groups]
+        answers: list[_Answer] = []
+        for (places, questions), of_group in zip(self._groups, known, strict=True):
+            key = places(at)
+            answer = of_group.get(key)
+            if answer is None:
+                facts = self._facts_at(self._release, kv, at)
+                answer = of_group[key] = tuple([q.refusal for q in questions if q.holds(facts)])
+            answers.append(answer)
+        together = tuple(answers)
+        if together not in self._joined:
+            self._joined[together] = _join(together)
+        return self._joined[together]
+
+
+def _getter(places: tuple[int, ...]) -> Callable[[tuple[int, ...]], Any]:
+    return itemgetter(*places) if places else lambda at: None
 
 
 def _places(view: ReleaseView, fields: Iterable[str]) -> tuple[int, ...]:

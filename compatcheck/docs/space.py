@@ -9,6 +9,7 @@ import msgspec
 from compatcheck.docs.axes import SHAPES, Kind, Shape, flashinfer_versions, kind_of, releases
 from compatcheck.docs.classes import ReleaseView
 from compatcheck.docs.lines import Unplaced
+from compatcheck.docs.never import Never
 from compatcheck.docs.predicates import Looked
 from compatcheck.resolve.backend import in_release
 from compatcheck.resolve.configuration import Configuration
@@ -46,6 +47,9 @@ class Space:
         self._kinds: dict[str, Kind] = {}
         self._present: dict[str, list[str]] = {}
         self._kv_of: dict[str, list[str]] = {}
+        self._never = Never(self.resolver.engine(engine_name, self.newest).compiler)
+        self._rules_of: dict[str, list[str]] = {}
+        self._routing_of: dict[str, list[int]] = {}
         self._numbers: dict[Any, int] = {}
         self._kernels: dict[Any, Looked] = {}
         self._views: dict[str, ReleaseView] = {}
@@ -73,6 +77,26 @@ class Space:
         if known is None:
             accepted = self.resolver.engine(self.engine_name, release).kv_cache_dtypes
             known = self._kv_of[release] = [name for name in self.kv_dtypes if name in accepted]
+        return known
+
+    def rules_of(self, backend: str) -> list[str]:
+        """Return the codes of the rules about attention that may hold for a backend."""
+        known = self._rules_of.get(backend)
+        if known is None:
+            kind = self.kind(backend)
+            rules = [(code, rule) for code, rule in self.matrix.rules.items() if rule.kind == "attention"]
+            codes = [code for code, rule in rules if not self._never.of(rule.when, backend, kind)]
+            known = self._rules_of[backend] = codes
+        return known
+
+    def routing_of(self, backend: str) -> list[int]:
+        """Return the places in the engine's routing of the cases that may hold for a backend."""
+        known = self._routing_of.get(backend)
+        if known is None:
+            kind = self.kind(backend)
+            cases = enumerate(self.engine.routing)
+            found = [place for place, case in cases if not self._never.of(case.when, backend, kind)]
+            known = self._routing_of[backend] = found
         return known
 
     def base(self, release: str) -> Configuration:
