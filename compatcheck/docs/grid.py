@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from compatcheck.docs.asking import Asking, judge
@@ -11,6 +12,8 @@ from compatcheck.docs.sheets import INNER, Answers, Block, Cell, Featured, Part,
 from compatcheck.docs.space import Space
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from compatcheck.matrix.load import LoadedMatrix
     from compatcheck.resolve.configuration import Configuration
     from compatcheck.resolve.verdict import Verdict
@@ -28,16 +31,23 @@ class Grid(Space):
         self._kv_sets = {release: frozenset(self.kv_of(release)) for release in self.releases}
         self._numbers_of: dict[Any, int] = {}
         self._answers: dict[str, Answers] = {}
+        self._whole: Callable[[str], Answers] | None = None
         self._placed: dict[tuple[str, str, int], int] = {}
         self._blocks: dict[tuple[str, str], Block] = {}
         self._block_of: dict[tuple[str, Part], Block] = {}
         self._rows: dict[tuple[int, str, int], tuple[int, ...]] = {}
 
-    def answer_all(self) -> None:
-        """Get the answers of every backend at once: kept ones, and the others on all cores."""
-        from compatcheck.docs.everything import answers_of_all
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """Within it, answers of backends not yet asked come in whole: kept ones, and the others on all cores."""
+        from compatcheck.docs.answering import Answering
 
-        self._answers |= answers_of_all(self)
+        with Answering(self) as source:
+            self._whole = source.of
+            try:
+                yield
+            finally:
+                self._whole = None
 
     # --------------------------------------------------------------------------------------- asking
 
@@ -116,7 +126,7 @@ class Grid(Space):
     def _answers_of(self, backend: str) -> Answers:
         answers = self._answers.get(backend)
         if answers is None:
-            answers = self._answers[backend] = Asking(self, backend)
+            answers = self._answers[backend] = self._whole(backend) if self._whole else Asking(self, backend)
         return answers
 
     def _place(self, backend: str, answers: Answers, part: Part) -> Block:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,9 @@ from compatcheck.docs.environment import DocsError, default_templates, environme
 from compatcheck.docs.files import read_text, write_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from compatcheck.docs.linear_grid import LinearGrid
     from compatcheck.matrix.load import LoadedMatrix
 
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -36,19 +40,25 @@ def render_all(loaded: LoadedMatrix, output: Path, templates: Path | None = None
     from compatcheck.docs.site import Site
 
     site = Site(loaded, output)
-    site.grid.answer_all()
-    if site.linear is not None:
-        site.linear.recall()
     env = environment(templates)
     files: dict[str, str] = {}
-    for make in registry():
-        for page in make(site):
-            body = render(env, page.template, page.variables)
-            html = page.path.endswith(".html")
-            files[page.path] = header.with_header(_tidy(body), f"templates/{page.template}", html=html)
-    if site.linear is not None:
-        site.linear.keep()
+    with site.grid.answering(), _kept(site.linear):
+        for make in registry():
+            for page in make(site):
+                body = render(env, page.template, page.variables)
+                html = page.path.endswith(".html")
+                files[page.path] = header.with_header(_tidy(body), f"templates/{page.template}", html=html)
     return files
+
+
+@contextmanager
+def _kept(linear: LinearGrid | None) -> Iterator[None]:
+    """Take answers about linear layers that are kept, and keep them afterwards."""
+    if linear is not None:
+        linear.recall()
+    yield
+    if linear is not None:
+        linear.keep()
 
 
 def _tidy(body: str) -> str:
