@@ -71,10 +71,21 @@ class Featured(msgspec.Struct, frozen=True, array_like=True):
 class Answers(Protocol):
     """What is known of one backend, in numbers of its own. A reason's `line` is the path of the entry it is about."""
 
-    reasons: list[Reason]
-    cells: list[Cell]
-    strips: list[Strip]
-    sheets: list[Sheet]
+    @property
+    def reasons(self) -> list[Reason]:
+        """What the cells' numbers stand for."""
+
+    @property
+    def cells(self) -> list[Cell]:
+        """What the strips' numbers stand for."""
+
+    @property
+    def strips(self) -> list[Strip]:
+        """What the sheets' numbers stand for."""
+
+    @property
+    def sheets(self) -> list[Sheet]:
+        """What the blocks' numbers stand for."""
 
     def part(self, release: str) -> Part:
         """Return the block of a release; releases that differ in nothing have the same one."""
