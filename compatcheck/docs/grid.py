@@ -103,7 +103,8 @@ class Grid(Space):
         found = answers.featured(sm)
         if found is None:
             return None
-        return Featured(found.kv, found.shape, tuple([self._with_reasons(answers, cell) for cell in found.cells]))
+        cells = [self._with_reasons(backend, answers, cell) for cell in found.cells]
+        return Featured(found.kv, found.shape, tuple(cells))
 
     def judge(self, facts: Configuration, release: str) -> Verdict:
         """Return the resolver's verdict for complete facts."""
@@ -138,13 +139,19 @@ class Grid(Space):
     def _cell(self, backend: str, answers: Answers, number: int) -> int:
         known = self._placed.get(("cell", backend, number))
         if known is None:
-            cell = self._with_reasons(answers, answers.cells[number])
+            cell = self._with_reasons(backend, answers, answers.cells[number])
             known = self._placed["cell", backend, number] = self._intern(self.cells, cell)
         return known
 
-    def _with_reasons(self, answers: Answers, cell: Cell) -> Cell:
+    def _with_reasons(self, backend: str, answers: Answers, cell: Cell) -> Cell:
         """Return a backend's own cell with the numbers that its reasons have over all backends."""
-        return cell._replace(reasons=tuple([self.reasons.add(answers.reasons[n]) for n in cell.reasons]))
+        return cell._replace(reasons=tuple([self._reason(backend, answers, number) for number in cell.reasons]))
+
+    def _reason(self, backend: str, answers: Answers, number: int) -> int:
+        known = self._placed.get(("reason", backend, number))
+        if known is None:
+            known = self._placed["reason", backend, number] = self.reasons.add(answers.reasons[number])
+        return known
 
     def _sheet(self, backend: str, answers: Answers, number: int) -> int:
         known = self._placed.get(("sheet", backend, number))
