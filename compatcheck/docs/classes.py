@@ -7,6 +7,7 @@ unknown never holds. The tests compare classes with the resolver's answer for ea
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +60,6 @@ class ReleaseView:
         self.release = release
         self.base = base
         self.engine = resolver.engine(engine_name, release)
-        self.rules = compile_rules(resolver.matrix, self.engine.compiler)
         self._numbers = numbers
         self._kernels = kernels
         self.values: dict[str, list[Any]] = {
@@ -80,11 +80,18 @@ class ReleaseView:
         self.variants["shape"] = [replace(base, **shape.fields) for shape in all_shapes()]
         self.variants["backend"] = [replace(base, backend=name) for name in self.engine.engine.backends]
         self.variants["kind"] = [replace(base, use_mla=k.use_mla, use_sparse=k.use_sparse) for k in KINDS]
-        axes = {field: axis for axis, field in _FIELD_OF.items()} | {"backend": "backend"}
-        axes |= {"use_mla": "kind", "use_sparse": "kind", "dtype": "sm"}
-        axes |= {field: "shape" for shape in all_shapes() for field in shape.fields}
-        self.walker = Walker(base, self.variants, axes, numbers)
+        self.axes = {field: axis for axis, field in _FIELD_OF.items()} | {"backend": "backend"}
+        """Configuration field -> the axis that decides it."""
+        self.axes |= {"use_mla": "kind", "use_sparse": "kind", "dtype": "sm"}
+        self.axes |= {field: "shape" for shape in all_shapes() for field in shape.fields}
+        self.walker = Walker(base, self.variants, self.axes, numbers)
         self._rules: dict[str, Looked] = {}
+        self._by_code: dict[str, RuleProgram] = {}
+
+    @cached_property
+    def rules(self) -> list[RuleProgram]:
+        """The rules that speak of attention, compiled."""
+        return compile_rules(self.resolver.matrix, self.engine.compiler)
 
     # ------------------------------------------------------------------------------------ open facts
 
@@ -135,16 +142,22 @@ class ReleaseView:
         """Return the fields that an SM decides."""
         return {"sm": sm, "dtype": self._dtypes[sm]}
 
+    def rules_named(self, codes: list[str]) -> list[RuleProgram]:
+        """Return rules by their codes."""
+        if not self._by_code:
+            self._by_code |= {rule.code: rule for rule in self.rules}
+        return [self._by_code[code] for code in codes]
+
     def possible_rules(
-        self, opened: list[Configuration], kvs: list[str], sms: list[str], among: list[RuleProgram] | None = None
+        self, opened: list[Configuration], kvs: list[str], sms: list[str], among: list[RuleProgram]
     ) -> list[RuleProgram]:
-        """Return the rules that can hold for one of these KV-cache dtypes and one of these SMs."""
+        """Return the rules of some that can hold for one of these KV-cache dtypes and one of these SMs."""
         replace = msgspec.structs.replace
         by_kv = [replace(facts, kv_cache_dtype=kv) for facts in opened for kv in kvs]
         by_sm = [replace(facts, **self.at_sm(sm)) for facts in opened for sm in sms]
         return [
             rule
-            for rule in (self.rules if among is None else among)
+            for rule in among
             if _can(rule, opened) and (rule.rule.bites == "config" or (_can(rule, by_kv) and _can(rule, by_sm)))
         ]
 
@@ -152,7 +165,7 @@ class ReleaseView:
         """Return what a rule depends on."""
         known = self._rules.get(program.code)
         if known is None:
-            parts = [self.walker.look(program._when)]
+            parts = [self.walker.look(program.when)]
             rule = program.rule
             if rule.versions and rule.axis == "flashinfer_version":
                 inside = [contains(rule.versions, version) for version in self.values["fi"]]
@@ -173,12 +186,15 @@ class ReleaseView:
         """Return what the order of backends depends on."""
         return self.walker.look(self.engine.order_choice)
 
-    def routes(self, opened: list[Configuration], kvs: list[str], sms: list[str]) -> list[Looked]:
-        """Return what the choice among the routes that can be taken depends on, and what their kernels do."""
-        routing: Any = self.engine.routing
+    def routes(self, opened: list[Configuration], kvs: list[str], sms: list[str], among: list[int]) -> list[Looked]:
+        """Return what the choice among the routes that can be taken depends on, and what their kernels do.
+
+        `among` are the places of the routing's cases that may hold.
+        """
+        listed = self.engine.routing.cases
         cases = [
             (predicate, route)
-            for predicate, route in routing._cases
+            for predicate, route in [listed[place] for place in among]
             if any(predicate.test(facts) is not False for facts in opened)
         ]
         replace = msgspec.structs.replace

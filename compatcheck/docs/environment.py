@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compatcheck.docs import markdown
+from compatcheck.docs.cache import compiled_templates
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -42,6 +43,7 @@ def environment(folder: Path | None = None) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
+        bytecode_cache=compiled_templates(Path(__file__).read_bytes()),
     )
     for name in ("text", "code", "codes", "fence"):
         env.filters[name] = getattr(markdown, name)

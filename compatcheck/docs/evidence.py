@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ SAID = {
 """What came of a cell, and what it means. All but the last two are `confirmed` in the evidence file."""
 
 
-class Proof(msgspec.Struct, kw_only=True):
+class Proof(msgspec.Struct, kw_only=True, dict=True):
     """One evidence file. `counts` are cells by judgement: confirmed, contradicted, unproven."""
 
     file: str
@@ -54,18 +55,18 @@ class Proof(msgspec.Struct, kw_only=True):
 
     def of_kernel(self, kernel: str) -> list[str]:
         """Return what this run says of a kernel, as a line, or nothing."""
-        return self._line(cell for cell in self.evidence.cells if _kernel(cell.id, kernel))
+        return self._line(self._of(kernel))
 
     def outcomes(self, kernel: str) -> list[str]:
         """Return what the GPU did with a kernel and how that stands to the matrix, as a line, or nothing."""
-        counts = Counter((cell.outcome, cell.judgement) for cell in self.evidence.cells if _kernel(cell.id, kernel))
+        counts = Counter((cell.outcome, cell.judgement) for cell in self._of(kernel))
         if not counts:
             return []
         return [f"{self.where}: " + ", ".join(f"{n} {did} ({stands})" for (did, stands), n in sorted(counts.items()))]
 
     def of_code(self, code: str) -> list[str]:
         """Return what this run says of a refusal or an advisory, as a line, or nothing."""
-        return self._line(cell for cell in self.evidence.cells if cell.code == code)
+        return self._line(self._by_code.get(code, ()))
 
     def ran_right(self, name: str, sms: Collection[str], query: str, kvs: Collection[str]) -> set[str]:
         """Return with which of these KV dtypes a kernel (or `route.ID`) ran right on one of these SMs.
@@ -74,16 +75,45 @@ class Proof(msgspec.Struct, kw_only=True):
         """
         from compatcheck.smoke.cell import SHORT_DTYPE
 
-        found: set[str] = set()
+        asked_with = SHORT_DTYPE.get(query, query)
+        right = [self._right(head) for head in self._by_head if _kernel(head, name)]
+        ran = {kv for points in right for sm in sms for kv in points.get((sm, asked_with), ())}
+        return {kv for kv in kvs if SHORT_DTYPE.get(kv, kv) in ran}
+
+    @cached_property
+    def _by_head(self) -> dict[str, list[CellEvidence]]:
+        """Cells by what they run, which is what their id begins with."""
+        found: dict[str, list[CellEvidence]] = {}
         for cell in self.evidence.cells:
-            if _said(cell) != RIGHT or not _kernel(cell.id, name):
-                continue
-            parts = cell.id.split("/")[1:]
-            asked = dict(part.split("=", 1) for part in parts if "=" in part)
-            if not any(f"sm{sm}" in parts for sm in sms) or asked.get("q") != SHORT_DTYPE.get(query, query):
-                continue
-            found |= {kv for kv in kvs if asked.get("kv") == SHORT_DTYPE.get(kv, kv)}
+            found.setdefault(cell.id.partition("/")[0], []).append(cell)
         return found
+
+    @cached_property
+    def _by_code(self) -> dict[str | None, list[CellEvidence]]:
+        found: dict[str | None, list[CellEvidence]] = {}
+        for cell in self.evidence.cells:
+            found.setdefault(cell.code, []).append(cell)
+        return found
+
+    @cached_property
+    def _points(self) -> dict[str, dict[tuple[str, str | None], set[str | None]]]:
+        return {}
+
+    def _right(self, head: str) -> dict[tuple[str, str | None], set[str | None]]:
+        """Return, by SM and query dtype, the KV dtypes with which something ran right, as ids write them."""
+        known = self._points.get(head)
+        if known is None:
+            known = self._points[head] = {}
+            for cell in self._by_head[head]:
+                if _said(cell) == RIGHT:
+                    parts = cell.id.split("/")[1:]
+                    asked = dict(part.split("=", 1) for part in parts if "=" in part)
+                    for sm in (part[2:] for part in parts if part.startswith("sm")):
+                        known.setdefault((sm, asked.get("q")), set()).add(asked.get("kv"))
+        return known
+
+    def _of(self, kernel: str) -> list[CellEvidence]:
+        return [cell for head, cells in self._by_head.items() if _kernel(head, kernel) for cell in cells]
 
     def _line(self, cells: Iterable[CellEvidence]) -> list[str]:
         counts = _counted(cells)
@@ -113,6 +143,7 @@ def _counted(cells: Iterable[CellEvidence]) -> dict[str, int]:
 
 
 def _kernel(cell: str, kernel: str) -> bool:
+    """Return whether a cell, or the part of its id before the first slash, is of a kernel or of a part of it."""
     return cell == kernel or (cell.startswith(kernel) and not (cell[len(kernel)].isalnum() or cell[len(kernel)] == "_"))
 
 

@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from compatcheck.docs.axes import flashinfer_versions, releases
+from compatcheck.docs.dependence import Dependence
+from compatcheck.docs.kept import keep, recall
 from compatcheck.docs.linear_asks import BATCH_INVARIANT, ENGINE, Ask, asks
 from compatcheck.docs.linear_classes import Classes, leaders, number
-from compatcheck.docs.reasons import Reasons, without_values
+from compatcheck.docs.reasons import Reason, Reasons, without_values
 from compatcheck.resolve.configuration import LINEAR_SCHEMES, Configuration
 from compatcheck.resolve.normalise import dtype_on, normalise
 
 if TYPE_CHECKING:
+    from compatcheck.docs.space import Space
     from compatcheck.matrix.linear_model import Linear
-    from compatcheck.matrix.load import LoadedMatrix
     from compatcheck.resolve.linear import LinearProgram
     from compatcheck.resolve.normalise import Normalised
     from compatcheck.resolve.verdict import Verdict
@@ -43,7 +44,7 @@ class LinearCell(NamedTuple):
     compute: str | None = None
 
 
-class Sheet(msgspec.Struct, frozen=True):
+class Sheet(msgspec.Struct, frozen=True, array_like=True):
     """One way to ask, one scheme, one release: per class of SMs a cell, or one per class of FlashInfer versions."""
 
     strips: tuple[tuple[int, ...], ...]
@@ -52,6 +53,20 @@ class Sheet(msgspec.Struct, frozen=True):
         """Return the number of the cell of an SM class and a FlashInfer class."""
         strip = self.strips[sm]
         return strip[fi if len(strip) > 1 else 0]
+
+
+class LinearAnswers(msgspec.Struct, array_like=True):
+    """Answers that are kept: the digest of what they were made from, and sheets by `_name`. Reasons are not placed."""
+
+    digest: str
+    reasons: list[Reason]
+    cells: list[LinearCell]
+    sheets: dict[str, Sheet]
+
+
+def _name(key: tuple[int, str, str]) -> str:
+    """Return a sheet's key, of release class, scheme and way to ask, as text."""
+    return "/".join(map(str, key))
 
 
 class _NoChecks:
@@ -63,20 +78,21 @@ class _NoChecks:
 class LinearGrid:
     """The answers for one engine's linear layers; sheets are made when first asked for."""
 
-    def __init__(self, loaded: LoadedMatrix, linear: Linear, engine_name: str = "vllm") -> None:
+    def __init__(self, space: Space, linear: Linear) -> None:
         self.linear = linear
-        self._resolver = loaded.resolver
-        self._engine_name = engine_name
-        engine = loaded.matrix.engines[engine_name]
-        self.releases = releases(engine)
-        self.newest = self.releases[-1]
-        self.sms = list(loaded.matrix.sms)
-        self.flashinfer = flashinfer_versions(loaded.matrix, engine)
+        self._space = space
+        self._resolver = space.resolver
+        self._engine_name = space.engine_name
+        engine = space.engine
+        self.releases = space.releases
+        self.newest = space.newest
+        self.sms = space.sms
+        self.flashinfer = space.flashinfer
         self.schemes = list(LINEAR_SCHEMES)
         self.cells: list[LinearCell] = []
-        self.reasons = Reasons(loaded.matrix.rules)
-        compiler = self._resolver.engine(engine_name, self.newest).compiler
-        classes = Classes(loaded.matrix, linear, compiler)
+        self.reasons = Reasons(space.matrix.rules, space.loaded.placed)
+        compiler = self._resolver.engine(self._engine_name, self.newest).compiler
+        classes = Classes(space.matrix, linear, compiler)
         self._quiet = classes.silent_about_flashinfer
         self.sm_classes = number(classes.signature("sm", sm) for sm in self.sms)
         self.fi_classes = number(classes.signature("flashinfer_version", v) for v in self.flashinfer)
@@ -93,6 +109,8 @@ class LinearGrid:
         self._asks: dict[int, list[Ask]] = {}
         self._sheets: dict[tuple[int, str, str], Sheet] = {}
         self._numbers: dict[LinearCell, int] = {}
+        self._kept: LinearAnswers | None = None
+        self._digest = ""
         for release in self.releases:
             for scheme in self.schemes:
                 self._base(release, scheme)
@@ -143,10 +161,42 @@ class LinearGrid:
         key = (self._class(release), scheme, ask.id)
         sheet = self._sheets.get(key)
         if sheet is None:
-            base = self._base(release, scheme)
-            strips = [self._strip(base, ask, self.sms[at]) for at in leaders(self.sm_classes)]
-            sheet = self._sheets[key] = Sheet(tuple(strips))
+            sheet = self._sheets[key] = self._recalled(key) or self._asked(release, scheme, ask)
         return sheet
+
+    def _asked(self, release: str, scheme: str, ask: Ask) -> Sheet:
+        base = self._base(release, scheme)
+        return Sheet(tuple([self._strip(base, ask, self.sms[at]) for at in leaders(self.sm_classes)]))
+
+    # ------------------------------------------------------------------------------------------- keeping
+
+    def recall(self) -> None:
+        """Look for answers that were kept and still hold; `sheet` takes them instead of asking."""
+        self._digest = Dependence(self._space).linear()
+        kept = recall(f"linear-{self._engine_name}", LinearAnswers)
+        self._kept = kept if kept is not None and kept.digest == self._digest else None
+
+    def keep(self) -> None:
+        """Keep what was answered, if it is more than what was recalled. `recall` comes before."""
+        if self._kept is not None and len(self._kept.sheets) >= len(self._sheets):
+            return
+        placed = zip(self.reasons.items, self.reasons.paths, strict=True)
+        reasons = [msgspec.structs.replace(reason, line=path) for reason, path in placed]
+        sheets = {_name(key): sheet for key, sheet in self._sheets.items()}
+        keep(f"linear-{self._engine_name}", LinearAnswers(self._digest, reasons, self.cells, sheets))
+
+    def _recalled(self, key: tuple[int, str, str]) -> Sheet | None:
+        """Return a sheet that is kept, with its cells numbered as they are met here."""
+        sheet = self._kept.sheets.get(_name(key)) if self._kept is not None else None
+        if self._kept is None or sheet is None:
+            return None
+        cells, reasons = self._kept.cells, self._kept.reasons
+        strips: list[tuple[int, ...]] = []
+        for strip in sheet.strips:
+            own = [cells[n] for n in strip]
+            placed = [c._replace(reasons=tuple([self.reasons.add(reasons[n]) for n in c.reasons])) for c in own]
+            strips.append(tuple([self._intern(cell) for cell in placed]))
+        return Sheet(tuple(strips))
 
     def _strip(self, base: Normalised, ask: Ask, sm: str) -> tuple[int, ...]:
         """Return the cells of an SM: one where the FlashInfer version cannot matter, else one per class of versions."""
@@ -187,6 +237,9 @@ class LinearGrid:
             tried=self._tried(facts),
             compute=verdict.linear.compute if verdict.linear is not None else None,
         )
+        return self._intern(cell)
+
+    def _intern(self, cell: LinearCell) -> int:
         known = self._numbers.setdefault(cell, len(self.cells))
         if known == len(self.cells):
             self.cells.append(cell)

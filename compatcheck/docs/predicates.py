@@ -72,7 +72,7 @@ class Walker:
         if isinstance(node, Leaf):
             return self._leaf(node)
         if isinstance(node, DecisionList):
-            parts = [(self.look(condition), value) for condition, value in node._cases]
+            parts = [(self.look(condition), value) for condition, value in node.cases]
             vectors = _NONE.union(*[part.vectors for part, _ in parts]) if parts else _NONE
             return self._done(("decide", *[(part.number, repr(value)) for part, value in parts]), vectors)
         if isinstance(node, DerivedLeaf):
@@ -88,12 +88,12 @@ class Walker:
         return self._done(("leaf", field, vector), frozenset({(axis, vector)}))
 
     def _derived(self, leaf: DerivedLeaf) -> Looked:
-        fact: Any = leaf._fact
+        fact: Any = leaf.fact
         inner = self.look(fact)
-        possible = [value for _, value in fact._cases] if isinstance(fact, DecisionList) else fact.values
+        possible = [value for _, value in fact.cases] if isinstance(fact, DecisionList) else fact.values
         values = sorted({value for value in possible if value is not None}, key=repr)
-        answers = tuple([(value, bool(leaf._matches(value))) for value in values])
-        return self._done(("derived", inner.number, answers, leaf._when_absent), inner.vectors)
+        answers = tuple([(value, leaf.matches(value)) for value in values])
+        return self._done(("derived", inner.number, answers, leaf.when_absent), inner.vectors)
 
     def _composite(self, node: Any) -> Looked:
         structure: list[Any] = [type(node).__name__]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -15,7 +16,10 @@ _VALUES = re.compile(r"(\w+)=[^,]+")
 
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True):
-    """One finding; `words` keeps the engine's placeholders, `found` names the fields that it looked at."""
+    """One finding; `words` keeps the engine's placeholders, `found` names the fields that it looked at.
+
+    `line` is where its entry stands, or, before it is placed, the path of the entry (see `lines`).
+    """
 
     code: str
     name: str
@@ -38,24 +42,34 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reasons:
-    """Interns findings: the same reason has one number, however many cells have it."""
+    """Interns findings: the same reason has one number, however many cells have it. `placed` gives a path's line."""
 
-    def __init__(self, rules: dict[str, Any]) -> None:
+    def __init__(self, rules: dict[str, Any], placed: Callable[[str | None], str | None] | None = None) -> None:
         self.items: list[Reason] = []
+        self.paths: list[str | None] = []
+        """What stood in each one's `line` before it was placed."""
         self._numbers: dict[Reason, int] = {}
         self._seen: dict[Any, int] = {}
         self._rules = rules
+        self._placed = placed
 
     def number(self, finding: Finding, program: BackendProgram, facts: Any) -> int:
         """Return the number of a finding."""
         key = (finding.code, finding.backend, finding.kernel, finding.words, finding.required, finding.actual)
         known = self._seen.get(key)
         if known is None:
-            reason = self._reason(finding, program, facts)
-            known = self._numbers.setdefault(reason, len(self.items))
-            if known == len(self.items):
-                self.items.append(reason)
-            self._seen[key] = known
+            known = self._seen[key] = self.add(self._reason(finding, program, facts))
+        return known
+
+    def add(self, reason: Reason) -> int:
+        """Return the number of a reason, placed where it was not yet."""
+        path = reason.line
+        if self._placed is not None:
+            reason = msgspec.structs.replace(reason, line=self._placed(path))
+        known = self._numbers.setdefault(reason, len(self.items))
+        if known == len(self.items):
+            self.items.append(reason)
+            self.paths.append(path)
         return known
 
     def _reason(self, finding: Finding, program: BackendProgram, facts: Any) -> Reason:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from compatcheck.docs import header
+from compatcheck.docs.cache import cache_folder
 from compatcheck.docs.environment import DocsError, default_templates, environment, render
 from compatcheck.docs.files import read_text, write_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from compatcheck.docs.linear_grid import LinearGrid
     from compatcheck.matrix.load import LoadedMatrix
 
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -37,12 +42,23 @@ def render_all(loaded: LoadedMatrix, output: Path, templates: Path | None = None
     site = Site(loaded, output)
     env = environment(templates)
     files: dict[str, str] = {}
-    for make in registry():
-        for page in make(site):
-            body = render(env, page.template, page.variables)
-            html = page.path.endswith(".html")
-            files[page.path] = header.with_header(_tidy(body), f"templates/{page.template}", html=html)
+    with site.grid.answering(), _kept(site.linear):
+        for make in registry():
+            for page in make(site):
+                body = render(env, page.template, page.variables)
+                html = page.path.endswith(".html")
+                files[page.path] = header.with_header(_tidy(body), f"templates/{page.template}", html=html)
     return files
+
+
+@contextmanager
+def _kept(linear: LinearGrid | None) -> Iterator[None]:
+    """Take answers about linear layers that are kept, and keep them afterwards."""
+    if linear is not None:
+        linear.recall()
+    yield
+    if linear is not None:
+        linear.keep()
 
 
 def _tidy(body: str) -> str:
@@ -159,6 +175,4 @@ def remember(digest: str, files: dict[str, str]) -> None:
 
 
 def _known_file(digest: str) -> Path:
-    base = os.environ.get("COMPATCHECK_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
-    folder = Path(base) if base else Path(os.path.expanduser("~")) / ".cache"
-    return folder / "compatcheck" / f"docs-{digest[:32]}.json"
+    return cache_folder() / f"docs-{digest[:32]}.json"

@@ -1,19 +1,18 @@
-"""How the grid keeps its answers: cells, sheets of cells, blocks of sheets, runs of releases."""
+"""How answers are kept: cells, strips of cells, sheets of strips, blocks of sheets; a backend's answers in whole."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
-from compatcheck.resolve.resolver import Resolver
-from compatcheck.resolve.rules import RuleGroups, RuleProgram, group_rules
+from compatcheck.docs.reasons import Reason
 
 INNER = ("shape", "sink", "fi")
 
 
 class Cell(NamedTuple):
-    """What the resolver says of one class of configurations. `reasons` are numbers in `Grid.reasons`."""
+    """What the resolver says of one class of configurations. `reasons` are numbers in a list of reasons beside it."""
 
     verdict: str
     accepts: bool | None
@@ -24,7 +23,7 @@ class Cell(NamedTuple):
     untested: str | None
 
 
-class Strip(msgspec.Struct, frozen=True):
+class Strip(msgspec.Struct, frozen=True, array_like=True):
     """A backend with one KV-cache dtype on one SM: per inner axis each value's class, and a cell per class."""
 
     classes: tuple[tuple[int, ...], ...]
@@ -39,7 +38,7 @@ class Strip(msgspec.Struct, frozen=True):
         return self.cells[index]
 
 
-class Sheet(msgspec.Struct, frozen=True):
+class Sheet(msgspec.Struct, frozen=True, array_like=True):
     """A backend with one class of KV-cache dtypes: each SM's strip."""
 
     strips: tuple[int, ...]
@@ -51,30 +50,67 @@ class Block(msgspec.Struct, frozen=True):
     kv: tuple[int | None, ...]
 
 
-class Run(msgspec.Struct, kw_only=True):
-    """Releases that differ in nothing a backend depends on, and the one that answers for them."""
+class Part(msgspec.Struct, frozen=True, array_like=True):
+    """A block in one backend's own numbers, and the cells that were answered for it, in the order of asking."""
 
-    leader: str
-    rules: list[RuleProgram]
-    kvs: list[str]
-    sms: list[str]
+    kv: tuple[int | None, ...]
+    asked: tuple[int, ...]
 
 
-class Narrowed(Resolver):
-    """The resolver, asking only the rules that can hold for a backend: the others answer false anyway."""
+class Featured(msgspec.Struct, frozen=True, array_like=True):
+    """What a backend says on one SM where a feature is asked for on top of the first configuration that runs.
 
-    def __init__(self, resolver: Resolver, rules: list[RuleProgram]) -> None:
-        self.__dict__.update(resolver.__dict__)
-        self._narrow_rules = group_rules(rules)
+    `shape` is the position of its shape, `cells` one cell for each of `features.QUESTIONS`.
+    """
 
-    def rules(self, name: str, release: str) -> RuleGroups:
-        return self._narrow_rules
+    kv: str
+    shape: int
+    cells: tuple[Cell, ...]
 
 
-class Refusals(msgspec.Struct, kw_only=True):
-    """What selector and earlier rules refuse for one KV-cache dtype: each value's class on SM and inner axes, cells."""
+class Answers(Protocol):
+    """What is known of one backend, in numbers of its own. A reason's `line` is the path of the entry it is about."""
 
-    classes: list[list[int]]
-    cells: dict[tuple[int, ...], int]
-    through: set[int]
-    """Classes of SMs on which not everything is refused."""
+    @property
+    def reasons(self) -> list[Reason]:
+        """What the cells' numbers stand for."""
+
+    @property
+    def cells(self) -> list[Cell]:
+        """What the strips' numbers stand for."""
+
+    @property
+    def strips(self) -> list[Strip]:
+        """What the sheets' numbers stand for."""
+
+    @property
+    def sheets(self) -> list[Sheet]:
+        """What the blocks' numbers stand for."""
+
+    def part(self, release: str) -> Part:
+        """Return the block of a release; releases that differ in nothing have the same one."""
+
+    def featured(self, sm: str) -> Featured | None:
+        """Return what is said of features under the newest release; None where nothing runs on the SM."""
+
+
+class Answered(msgspec.Struct, array_like=True):
+    """Everything that is known of one backend, so that it can be kept or handed from process to process."""
+
+    reasons: list[Reason]
+    cells: list[Cell]
+    strips: list[Strip]
+    sheets: list[Sheet]
+    parts: list[Part]
+    places: dict[str, int]
+    """Release -> number of its part."""
+    features: dict[str, Featured]
+    """SM -> what is said of features under the newest release."""
+
+    def part(self, release: str) -> Part:
+        """Return the block of a release."""
+        return self.parts[self.places[release]]
+
+    def featured(self, sm: str) -> Featured | None:
+        """Return what is said of features on an SM."""
+        return self.features.get(sm)

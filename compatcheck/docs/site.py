@@ -41,7 +41,7 @@ class Site:
     def linear(self) -> LinearGrid | None:
         """The answers about linear layers, where the matrix has any."""
         linear = self.engine.linear
-        return None if linear is None else LinearGrid(self.loaded, linear, self.engine_name)
+        return None if linear is None else LinearGrid(self.grid, linear)
 
     @cached_property
     def evidence(self) -> list[Proof]:

@@ -81,10 +81,31 @@ class States:
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
         self._known: dict[int, Said] = {}
+        self._rows: dict[tuple[int, ...], tuple[Said, ...]] = {}
+        self._best: dict[tuple[int, ...], str] = {}
 
     def of(self, release: str, backend: str, sm: str, kv: str, shape: str, fi: str | None = None) -> Said:
         """Return what is said of a cell, without sinks."""
-        number = self.grid.number(release, backend, sm, kv, shape, fi=fi)
+        return self._of(self.grid.number(release, backend, sm, kv, shape, fi=fi))
+
+    def row(self, release: str, backend: str, sm: str, kv: str) -> tuple[Said, ...]:
+        """Return what is said of every shape of the backend's kind, without sinks."""
+        numbers = self.grid.row(release, backend, sm, kv)
+        known = self._rows.get(numbers)
+        if known is None:
+            known = self._rows[numbers] = tuple([self._of(number) for number in numbers])
+        return known
+
+    def best(self, release: str, backend: str, sm: str, kv: str) -> str:
+        """Return the best state over every shape of the backend's kind, without sinks."""
+        numbers = self.grid.row(release, backend, sm, kv)
+        known = self._best.get(numbers)
+        if known is None:
+            states = [self._of(number).state for number in numbers]
+            known = self._best[numbers] = min(states, key=STATES.index)
+        return known
+
+    def _of(self, number: int) -> Said:
         known = self._known.get(number)
         if known is None:
             known = self._known[number] = said_of(self.grid, self.grid.cells[number])
@@ -112,15 +133,15 @@ def _rows_on(states: States, release: str, backend: str, sm: str) -> list[Row]:
     grid = states.grid
     by_route: dict[str | None, dict[tuple[str, Said], list[str]]] = {}
     notes: dict[str | None, list[str]] = {}
+    shapes = SHAPES[grid.kind(backend).id]
     for kv in grid.kv_of(release):
-        for shape in SHAPES[grid.kind(backend).id]:
-            cell = grid.cell(release, backend, sm, kv, shape.id)
-            said = states.of(release, backend, sm, kv, shape.id)
+        numbers, row = grid.row(release, backend, sm, kv), states.row(release, backend, sm, kv)
+        for shape, number, said in zip(shapes, numbers, row, strict=True):
+            cell = grid.cells[number]
             by_route.setdefault(cell.route, {}).setdefault((kv, said), []).append(shape.title)
-            codes = [grid.reasons.items[n].code for n in cell.reasons if grid.reasons.items[n].effect == "note"]
             noted = notes.setdefault(cell.route, [])
             if said.state not in ("fails", "refused"):  # what does not run is in no row that runs
-                noted.extend(codes)
+                noted += [grid.reasons.items[n].code for n in cell.reasons if grid.reasons.items[n].effect == "note"]
     return [
         Row(
             backend=backend,

@@ -99,6 +99,20 @@ class DerivedLeaf:
         self._matches = matches
         self._when_absent = when_absent
 
+    @property
+    def fact(self) -> Derived:
+        """The fact that is asked about."""
+        return self._fact
+
+    @property
+    def when_absent(self) -> bool | None:
+        """What is answered where the fact is absent for good."""
+        return self._when_absent
+
+    def matches(self, value: Any) -> bool:
+        """Return whether a value of the fact, neither unknown nor None, meets the constraint."""
+        return bool(self._matches(value))
+
     def test(self, facts: Any) -> bool | None:
         value = self._fact.value(facts)
         if value is UNKNOWN:

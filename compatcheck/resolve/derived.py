@@ -25,6 +25,11 @@ class DecisionList:
         self._key = attrgetter(*names) if names else (lambda facts: None)
         self._cache: dict[Any, Any] = {}
 
+    @property
+    def cases(self) -> list[tuple[Predicate, Any]]:
+        """The compiled conditions in order, each with its value."""
+        return self._cases
+
     def value(self, facts: Any) -> Any:
         """Return the value for these facts, or `UNKNOWN`."""
         key = self._key(facts)

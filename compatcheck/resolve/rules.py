@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from compatcheck.matrix.model import Matrix, Rule
 from compatcheck.matrix.versions import contains
 from compatcheck.resolve.clusters import SIZES, Cluster, cluster
-from compatcheck.resolve.conditions import Compiler, settled
+from compatcheck.resolve.conditions import Compiler, Predicate, settled
 from compatcheck.resolve.words import asked_fields, placeholders
 
 _CACHE_LIMIT = 65536
@@ -32,6 +32,11 @@ class RuleProgram:
         names = sorted(self.fields)
         self._key = attrgetter(*names) if names else (lambda facts: None)
         self._cache: dict[Any, bool | None] = {}
+
+    @property
+    def when(self) -> Predicate:
+        """The compiled condition, without the range of versions."""
+        return self._when
 
     def holds(self, facts: Any) -> bool | None:
         """Return True, False, or None where a fact is missing."""

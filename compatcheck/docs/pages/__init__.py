@@ -1,4 +1,4 @@
-"""The pages, one module each; the registry lists them in the order in which the index does."""
+"""The pages, one module each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ class Page(NamedTuple):
 
 
 def registry() -> list[Callable[[Site], Iterator[Page]]]:
-    """Return the page makers. Each yields the pages that it is responsible for."""
+    """Return the page makers. Each yields the pages that it is responsible for.
+
+    Those that need no answers of the grid stand first, while these are asked for. The order of the others decides the
+    numbers in the explorer's data, which therefore stands last.
+    """
     from compatcheck.docs.pages import (
         attention_backends,
         changes,
@@ -36,14 +40,14 @@ def registry() -> list[Callable[[Site], Iterator[Page]]]:
 
     return [
         index.pages,
-        attention_backends.pages,
-        kv_dtypes.pages,
-        nvfp4.pages,
         nvfp4_linear.pages,
         selection.pages,
         kernels.pages,
         rules.pages,
         evidence.pages,
+        attention_backends.pages,
+        kv_dtypes.pages,
+        nvfp4.pages,
         changes.pages,
         explorer.pages,
     ]

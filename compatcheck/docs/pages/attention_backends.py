@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from compatcheck.docs.axes import KINDS, SHAPES, Kind
+from compatcheck.docs.features import FEATURES, LISTS, QUESTIONS
 from compatcheck.docs.pages import Page
 from compatcheck.docs.states import MARKS, Row, best, rows_of, said_of
 
@@ -15,26 +16,6 @@ if TYPE_CHECKING:
 
     from compatcheck.docs.grid import Grid
     from compatcheck.docs.site import Site
-
-FEATURES: dict[str, tuple[str, Any]] = {
-    "Sinks": ("has_sink", True),
-    "Image masks": ("use_mm_prefix", True),
-    "Sliding window": ("sliding_window", 4096),
-    "Non-causal": ("use_non_causal", True),
-    "DCP": ("use_dcp", True),
-    "PCP": ("use_pcp", True),
-    "Batch invariance": ("use_batch_invariant", True),
-    "Per-head scales": ("use_per_head_quant_scales", True),
-    "KV connector": ("use_kv_connector", True),
-}
-"""Column -> the configuration field that asks for the feature, and the value it is asked with."""
-
-LISTS: dict[str, tuple[str, tuple[Any, ...]]] = {
-    "Block sizes": ("block_size", (8, 16, 32, 64, 128, 256)),
-    "Model dtypes": ("dtype", ("float16", "bfloat16", "float32")),
-    "Attention types": ("attn_type", ("decoder", "encoder", "encoder_only", "encoder_decoder")),
-}
-"""Column -> field, and the values that are asked one by one."""
 
 DIMENSIONS = ((128, 64, 128), (192, 64, 256), (64, 64, 128), (256, 0, 256))
 """MLA prefill: qk_nope_head_dim, qk_rope_head_dim, v_head_dim."""
@@ -100,12 +81,7 @@ def overview(site: Site) -> dict[str, Any]:
 def _best(site: Site, backend: str) -> dict[str, Any]:
     grid = site.grid
     found = {
-        sm: best(
-            site.states.of(grid.newest, backend, sm, kv, shape.id).state
-            for kv in grid.kv_of(grid.newest)
-            for shape in SHAPES[grid.kind(backend).id]
-        )
-        for sm in grid.sms
+        sm: best(site.states.best(grid.newest, backend, sm, kv) for kv in grid.kv_of(grid.newest)) for sm in grid.sms
     }
     return {
         "name": backend,
@@ -124,7 +100,7 @@ def of_family(site: Site, family: str, sms: Sequence[str]) -> dict[str, Any]:
         "pins": site.engine.releases[grid.newest],
         "family": family,
         "gpus": {sm: site.matrix.sms[sm] for sm in sms},
-        "sections": [section(site, grid.newest, kind, sms) for kind in KINDS],
+        "sections": [section(site, kind, sms) for kind in KINDS],
         "prefill": prefill(grid, sms),
         "routes": site.engine.routes,
         "features": list(FEATURES),
@@ -144,15 +120,16 @@ def row_proof(site: Site, row: Row) -> list[str]:
     ]
 
 
-def section(site: Site, release: str, kind: Kind, sms: Sequence[str]) -> Section:
-    """Return a kind of attention on some SMs."""
+def section(site: Site, kind: Kind, sms: Sequence[str]) -> Section:
+    """Return a kind of attention on some SMs, under the newest release."""
     grid = site.grid
+    release = grid.newest
     everything = [
         row for backend in grid.backends(release, kind) for row in rows_of(site.states, release, backend, sms)
     ]
     rows = [row for row in everything if any(group.said.state != "refused" for group in row.groups)]
     refused = [one for row in everything for one in _refused(row, everything)]
-    features = [found for backend in grid.backends(release, kind) for found in _features(grid, release, backend, sms)]
+    features = [found for backend in grid.backends(release, kind) for found in _features(grid, backend, sms)]
     proofs = [row_proof(site, row) for row in rows]
     return Section(kind=kind, rows=rows, proofs=proofs, refused=refused, features=features)
 
@@ -167,10 +144,10 @@ def _refused(row: Row, rows: list[Row]) -> list[Refused]:
     return [Refused(backend=row.backend, sms=row.sms, kvs=g.kvs, shapes=g.shapes, codes=g.said.codes) for g in groups]
 
 
-def _features(grid: Grid, release: str, backend: str, sms: Sequence[str]) -> list[Features]:
+def _features(grid: Grid, backend: str, sms: Sequence[str]) -> list[Features]:
     found: list[Features] = []
     for sm in sms:
-        one = _features_on(grid, release, backend, sm)
+        one = _features_on(grid, backend, sm)
         if one is None:
             continue
         alike = next(
@@ -183,30 +160,25 @@ def _features(grid: Grid, release: str, backend: str, sms: Sequence[str]) -> lis
     return found
 
 
-def _features_on(grid: Grid, release: str, backend: str, sm: str) -> Features | None:
-    """Ask for each feature on top of the first configuration that runs here, a degraded one where no other does."""
-    asked = [(kv, shape) for kv in grid.kv_of(release) for shape in SHAPES[grid.kind(backend).id]]
-    verdicts = [grid.cell(release, backend, sm, kv, shape.id).verdict for kv, shape in asked]
-    base = next(
-        (asked[verdicts.index(verdict)] for verdict in ("supported", "degraded") if verdict in verdicts),
-        None,
-    )
-    if base is None:
+def _features_on(grid: Grid, backend: str, sm: str) -> Features | None:
+    """Return what is said of each feature on top of the first configuration that runs here."""
+    featured = grid.featured(backend, sm)
+    if featured is None:
         return None
-    facts = grid.facts(release, backend, sm, *base)
     entry = grid.engine.backends[backend]
+    answers = dict(zip(QUESTIONS, [said_of(grid, cell) for cell in featured.cells], strict=True))
 
-    def ask(field: str, value: Any) -> tuple[str, str | None]:
-        said = said_of(grid, grid.cell_of(msgspec.structs.replace(facts, **{field: value}), release))
+    def asked(field: str, value: Any) -> tuple[str, str | None]:
+        said = answers[field, value]
         return MARKS[said.state], said.codes[0] if said.codes else None
 
     return Features(
         backend=backend,
         sms=[sm],
-        asked_with=f"{base[0]}, {base[1].title}",
-        flags={name: ask(field, value) for name, (field, value) in FEATURES.items()},
+        asked_with=f"{featured.kv}, {SHAPES[grid.kind(backend).id][featured.shape].title}",
+        flags={name: asked(field, value) for name, (field, value) in FEATURES.items()},
         lists={
-            name: [_listed(value, mark) for value in values if (mark := ask(field, value)[0]) != "no"]
+            name: [_listed(value, mark) for value in values if (mark := asked(field, value)[0]) != "no"]
             for name, (field, values) in LISTS.items()
         },
         since=entry.since,

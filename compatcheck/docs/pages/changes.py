@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from compatcheck.docs.axes import shapes_of
+from compatcheck.docs.axes import SHAPES, shapes_of
 from compatcheck.docs.linear_asks import environment_value
 from compatcheck.docs.linear_states import MARKS as LINEAR_MARKS
 from compatcheck.docs.linear_states import short
@@ -135,12 +135,14 @@ def verdicts(site: Site, old: str, new: str) -> list[dict[str, Any]]:
         if backend not in had:
             continue
         moved: dict[tuple[str, str, tuple[str, ...]], dict[tuple[str, str], list[str]]] = {}
+        kind = grid.kind(backend).id
+        compared = shapes_of(kind, old)
+        known = [shape in compared for shape in SHAPES[kind]]
         for kv in dtypes:
             for sm in grid.differing_sms(old, new, backend, kv):
-                for shape in shapes_of(grid.kind(backend).id, old):
-                    was = states.of(old, backend, sm, kv, shape.id)
-                    now = states.of(new, backend, sm, kv, shape.id)
-                    if was.state != now.state:
+                before, after = states.row(old, backend, sm, kv), states.row(new, backend, sm, kv)
+                for shape, compare, was, now in zip(SHAPES[kind], known, before, after, strict=True):
+                    if compare and was.state != now.state:
                         codes = now.codes or was.codes
                         way = (MARKS[was.state], MARKS[now.state], codes)
                         moved.setdefault(way, {}).setdefault((kv, shape.title), []).append(sm)

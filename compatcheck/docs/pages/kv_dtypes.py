@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from compatcheck.docs.axes import SHAPES
 from compatcheck.docs.pages import Page
 from compatcheck.docs.states import best
 
@@ -65,9 +64,6 @@ def where(site: Site, kv: str) -> dict[str, dict[str, Any]]:
     for sm in grid.sms:
         by_state: dict[str, list[str]] = {}
         for backend in grid.backends(grid.newest):
-            states = [
-                site.states.of(grid.newest, backend, sm, kv, shape.id).state for shape in SHAPES[grid.kind(backend).id]
-            ]
-            by_state.setdefault(best(states) or "refused", []).append(backend)
+            by_state.setdefault(site.states.best(grid.newest, backend, sm, kv), []).append(backend)
         found[sm] = {"state": best(by_state), "backends": {k: v for k, v in by_state.items() if k != "refused"}}
     return found

@@ -89,7 +89,7 @@ def _one_by_one(grid: LinearGrid, scheme: str) -> list[dict[str, Any]]:
 
 def _aligned(site: Site, grid: LinearGrid, k: int, what: str) -> dict[str, Any]:
     """Return, by run of releases, what is said of a W4A4 layer with this K per rank."""
-    resolver = site.loaded.resolver
+    resolver = site.grid.resolver
 
     def answer(release: str) -> list[Any]:
         found = []
@@ -98,7 +98,7 @@ def _aligned(site: Site, grid: LinearGrid, k: int, what: str) -> dict[str, Any]:
             verdict = resolver.resolve(asked, alternatives=False)
             codes = [finding.code for finding in verdict.findings if finding.effect != "note"]
             sized = [finding.code for finding in verdict.findings if _asks_sizes(site.catalog[finding.code])]
-            found.append((verdict.verdict, verdict.selected, (sized or codes or [None])[0]))
+            found.append((verdict.verdict, verdict.selected, next(iter(sized or codes), None)))
         return found
 
     return {"k": k, "what": what, "rows": runs(grid.releases, answer)}

@@ -1,0 +1,45 @@
+"""Where caches of this package lie, and compiled templates there. A cache that cannot be used is done without."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jinja2 import BytecodeCache
+
+
+def cache_folder() -> Path:
+    """Return where caches of this package lie."""
+    base = os.environ.get("COMPATCHECK_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
+    folder = Path(base) if base else Path(os.path.expanduser("~")) / ".cache"
+    return folder / "compatcheck"
+
+
+def compiled_templates(salt: bytes) -> BytecodeCache | None:
+    """Return what keeps compiled templates, under their content and `salt`: what else decides how they are compiled.
+
+    None where there is no folder that is the user's own: compiled code is only read from where nobody else writes.
+    """
+    from jinja2 import FileSystemBytecodeCache
+    from jinja2.bccache import Bucket
+
+    class Kept(FileSystemBytecodeCache):
+        def get_source_checksum(self, source: str) -> str:
+            return hashlib.sha256(salt + b"\0" + source.encode()).hexdigest()
+
+        def dump_bytecode(self, bucket: Bucket) -> None:
+            with contextlib.suppress(OSError):
+                super().dump_bytecode(bucket)
+
+    folder = cache_folder() / "templates"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.stat()
+    except OSError:
+        return None
+    own = hasattr(os, "getuid") and found.st_uid == os.getuid() and not found.st_mode & 0o022
+    return Kept(str(folder)) if own else None

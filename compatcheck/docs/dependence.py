@@ -1,0 +1,113 @@
+"""What answers are made from, as a digest: everything in the matrix except what provably cannot matter.
+
+For a backend, left out are other backends, rules and routes whose conditions are false for it whatever else holds, the
+kernels of those routes, derived facts that nothing left names, what is said of linear layers, and the order in which
+backends are tried: the tables force the backend. For linear layers, left out are attention backends, rules about
+attention, kernels that no linear kernel is, and facts as above. A field that is added to the matrix later is part of
+the digest until it is left out here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import packaging
+
+from compatcheck.resolve.resolver import PHASES
+
+if TYPE_CHECKING:
+    from compatcheck.docs.space import Space
+    from compatcheck.matrix.model import Backend
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+_CODE = ("docs/*.py", "matrix/*.py", "resolve/*.py")
+"""Everything that decides what is asked and answered."""
+
+
+class Dependence:
+    """Gives the digests of the backends of one engine, and of what is said of linear layers."""
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._common = self._encode_common()
+        self._facts = {name: msgspec.json.encode((name, fact)) for name, fact in space.engine.facts.items()}
+        self._rules = {
+            code: msgspec.json.encode((code, rule))
+            for code, rule in space.matrix.rules.items()
+            if rule.kind == "attention"
+        }
+
+    def digest(self, backend: str) -> str:
+        """Return the digest of everything that a backend's answers depend on."""
+        space, engine = self._space, self._space.engine
+        routing = [engine.routing[place] for place in space.routing_of(backend)]
+        routes = {case.route: engine.routes[case.route] for case in routing}
+        kernels = {getattr(route, phase) for route in routes.values() for phase in PHASES}
+        parts = [
+            backend,
+            space.kind(backend).id,
+            [(name, engine.backends[name]) for name in self._related(backend)],
+            routing,
+            sorted(routes.items()),
+            [(name, kernel) for name, kernel in space.matrix.kernels.items() if name in kernels],
+        ]
+        rules = [self._rules[code] for code in space.rules_of(backend)]
+        return self._digest([*[msgspec.json.encode(part) for part in parts], *rules])
+
+    def linear(self) -> str:
+        """Return the digest of everything that answers about linear layers depend on."""
+        space, engine = self._space, self._space.engine
+        named = {kernel.kernel for kernel in engine.linear.kernels.values()} if engine.linear is not None else set()
+        parts = [
+            engine.linear,
+            engine.routing,
+            [(name, kernel) for name, kernel in space.matrix.kernels.items() if name in named],
+            [(code, rule) for code, rule in space.matrix.rules.items() if rule.kind == "linear"],
+        ]
+        return self._digest([msgspec.json.encode(part) for part in parts])
+
+    def _digest(self, parts: list[bytes]) -> str:
+        """Return the digest of parts, of what all depend on, and of the derived facts that any of these names."""
+        hashed = hashlib.sha256()
+        for part in (self._common, *parts, *[self._facts[name] for name in self._named([self._common, *parts])]):
+            hashed.update(hashlib.sha256(part).digest())
+        return hashed.hexdigest()
+
+    def _named(self, parts: list[bytes]) -> list[str]:
+        """Return the derived facts whose names stand anywhere in these parts, or in the facts that do."""
+        found: set[str] = set()
+        open_ = parts
+        while open_:
+            text = b"\0".join(open_)
+            new = [name for name in self._facts if name not in found and name.encode() in text]
+            found.update(new)
+            open_ = [self._facts[name] for name in new]
+        return sorted(found)
+
+    def _related(self, backend: str) -> list[str]:
+        """Return a backend, those whose facts it takes over, and its members with theirs."""
+        found: dict[str, Backend] = {}
+        open_ = [backend]
+        while open_:
+            name = open_.pop()
+            if name not in found:
+                entry = found[name] = self._space.engine.backends[name]
+                open_ += [*([entry.extends] if entry.extends else []), *entry.members]
+        return list(found)
+
+    def _encode_common(self) -> bytes:
+        space = self._space
+        engine = msgspec.structs.replace(
+            space.engine, backends={}, routes={}, routing=[], priorities=[], linear=None, other_backends={}, facts={}
+        )
+        matrix = msgspec.structs.replace(
+            space.matrix, engines={space.engine_name: engine}, kernels={}, rules={}, include=[]
+        )
+        hashed = hashlib.sha256()
+        for pattern in _CODE:
+            for path in sorted(_PACKAGE.glob(pattern)):
+                hashed.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+        return msgspec.json.encode((hashed.hexdigest(), packaging.__version__, matrix))
