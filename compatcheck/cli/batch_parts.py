@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -79,6 +80,7 @@ def judge_in_parts(lines: int, parts: int, judge: Judge[R], out: BinaryIO) -> tu
 
 def _part(judge: Judge[R], start: int, stop: int, answers: BinaryIO, other: Connection) -> None:
     """Read a part, say what is wrong with it, and judge it once all parts were read."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the first one ends the others
     try:
         rows, problems = judge.read(start, stop)
         other.send(problems)
@@ -91,11 +93,13 @@ def _part(judge: Judge[R], start: int, stop: int, answers: BinaryIO, other: Conn
 
 
 def _received(other: Connection) -> Any:
-    """Return what a process has found. Raises what it raised, and `RuntimeError` where it is gone."""
+    """Return what a process has found. Raises what it raised, and `ChildProcessError` where it is gone."""
     try:
         found = other.recv()
     except EOFError:
-        raise RuntimeError("a process that judged a part of the batch ended without an answer") from None
+        raise ChildProcessError(
+            "a process that judged a part of the batch is gone, killed perhaps for want of memory"
+        ) from None
     if isinstance(found, Exception):
         raise found
     return found
