@@ -98,7 +98,7 @@ def _received(other: Connection) -> Any:
         found = other.recv()
     except EOFError:
         raise ChildProcessError(
-            "a process that judged a part of the batch is gone, killed perhaps for want of memory"
+            "a process that judged a part of the batch is gone, perhaps for want of memory"
         ) from None
     if isinstance(found, Exception):
         raise found
