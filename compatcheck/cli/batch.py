@@ -61,11 +61,14 @@ def run_batch(loaded: LoadedMatrix, path: Path, defaults: Configuration, format_
 @contextmanager
 def _uncollected() -> Iterator[None]:
     """Do without the collector of cycles: a batch makes none, and keeps much that would be walked again and again."""
+    was = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.enable()
+        gc.freeze()  # nor is it walked by a collection afterwards, or when the process ends
+        if was:
+            gc.enable()
 
 
 class _Job(msgspec.Struct):
