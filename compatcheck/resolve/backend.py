@@ -91,6 +91,8 @@ class Check:
         self.imports = imports
         """The backend's module cannot be imported: no other check is asked then."""
         self._predicate = refuses
+        self.test = refuses.test
+        """Answers as `refuses` does, and keeps nothing: for a caller who keeps answers himself."""
         self.fields = sorted(refuses.fields)
         self._key = attrgetter(*self.fields) if self.fields else (lambda facts: None)
         self._cache: dict[Any, bool | None] = {}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Asked:
     """What the engine's selector says of the backend that is forced, or of all of them."""
 
-    __slots__ = ("accepts", "findings", "missing", "passes", "reasons", "selected", "selection", "used")
+    __slots__ = ("accepts", "findings", "missing", "passes", "reached", "reasons", "selected", "selection", "used")
 
     def __init__(
         self,
@@ -51,11 +51,8 @@ class Asked:
             self.selected = self.used = selection.selected
         self.passes = True if unasked else self.accepts
         """Whether a start goes on: as the selector says, unless the model does not ask it."""
-
-    @property
-    def reached(self) -> bool:
+        self.reached = self.passes is not False and self.used is not None
         """Whether a start gets past the selector, as far as can be told."""
-        return self.passes is not False and self.used is not None
 
 
 class Taken:

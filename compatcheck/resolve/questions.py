@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from compatcheck.resolve.backend import Check, Judgement
     from compatcheck.resolve.engine import EngineProgram
     from compatcheck.resolve.normalise import Normalised
-    from compatcheck.resolve.parts import Asked
+    from compatcheck.resolve.parts import Asked, Ruled
     from compatcheck.resolve.resolver import Resolver
     from compatcheck.resolve.verdict import Verdict
 
@@ -55,11 +55,12 @@ class _Shared:
 
     def __init__(self, resolver: Resolver, engine: EngineProgram, normal: Normalised, names: tuple[str, ...]) -> None:
         early = resolver.rules(str(normal.facts.engine), engine.release).early
-        parts = [Part(cluster.fields, cluster.answer) for cluster in early]
         self.names = names
-        self.selector = Plan(names, parts + _of_selector(engine, normal.facts.backend))
+        self.selector = Plan(names, _of_selector(engine, normal.facts.backend))
+        self.early = Plan(names, [Part(cluster.fields, cluster.answer) for cluster in early])
         self.after: dict[str, Plan] = {}
         self.asked: dict[Told, Asked] = {}
+        self.ruled: dict[Told, Ruled] = {}
         self.verdicts: dict[tuple[Any, ...], Verdict] = {}
 
 
@@ -79,12 +80,14 @@ class Stages:
         for at, check in enumerate(self._program.checks if self._program else ()):
             if not check.told.isdisjoint(shared.names):
                 self._sized.append((at, check))
-            elif (refuses := check.refuses(facts)) is not False:
+            elif (refuses := check.test(facts)) is not False:
                 self._open.append((at, check, refuses))
         self.frame = frame
         """Stands for what was assumed, and for the release that answers."""
         self.selector = Tell(shared.selector, facts)
-        """Tells sizes apart by what the selector says, and by rules that bite before it."""
+        """Tells sizes apart by what the selector says."""
+        self.early = Tell(shared.early, facts)
+        """Tells sizes apart by the rules that bite before it."""
         self.asked = shared.asked
         self.verdicts = shared.verdicts
 
@@ -96,7 +99,7 @@ class Stages:
         if self._program is not None:
             answered = list(self._open)
             for at, check in self._sized:
-                if (refuses := check.refuses(facts)) is not False:
+                if (refuses := check.test(facts)) is not False:
                     answered.append((at, check, refuses))
             judgement = self._program.judgement(sorted(answered, key=itemgetter(0)), facts)
         asked = self.asked[told] = self._resolver.ask_selector(self._engine, facts, judgement)
@@ -109,6 +112,16 @@ class Stages:
             parts = _after_selector(self._resolver, self._engine, normal.facts, used)
             plan = self._shared.after[used] = Plan(self._shared.names, parts)
         return Tell(plan, normal.facts)
+
+    def refuse(self, key: tuple[Any, ...], asked: Asked, early: Told, normal: Normalised) -> Verdict:
+        """Return the verdict where the selector ends the start, and keep it for all of which the same was told."""
+        ruled = self._shared.ruled.get(early)
+        if ruled is None:
+            ruled = self._shared.ruled[early] = self._resolver.early(self._engine, normal.facts)
+        if len(self.verdicts) > _MANY:
+            self.verdicts.clear()
+        verdict = self.verdicts[key] = self._resolver.judge_refused(asked, ruled, normal)
+        return verdict
 
     def judge(self, key: tuple[Any, ...], asked: Asked, normal: Normalised) -> Verdict:
         """Return the verdict, and keep it for all of which the same was told."""
@@ -148,7 +161,7 @@ def _of_selector(engine: EngineProgram, backend: str | None) -> list[Part]:
         return [*parts, Part(frozenset({"engine_version"}), attrgetter("engine_version"))]
     for name in engine.backends if backend is None else [backend]:
         program = engine.program(name)
-        parts += [Part(check.told, _said(check, check.refuses)) for check in program.checks]
+        parts += [Part(check.told, _said(check, check.test)) for check in program.checks]
         parts.append(Part(program.unasked.fields, program.unasked.test))
     return parts
 

@@ -114,14 +114,24 @@ class Resolver:
 
     def judge_asked(self, engine: EngineProgram, asked: Asked, normal: Normalised) -> Verdict:
         """Return the verdict where it is known what the selector says."""
+        if not asked.reached:
+            return self.judge_refused(asked, self.early(engine, normal.facts), normal)
         given = facts = normal.facts
         if asked.used is not None and asked.used != facts.backend:
             facts = msgspec.structs.replace(facts, backend=asked.used)
-        reached = asked.reached
-        route = self._route(engine, facts) if reached else NO_ROUTE
-        prefill = engine.select_prefill(facts) if reached and _has_mla_prefill(engine, facts) else None
-        ruled = self._apply_rules(engine, given, facts, route.answer, reached=reached)
+        route = self._route(engine, facts)
+        prefill = engine.select_prefill(facts) if _has_mla_prefill(engine, facts) else None
+        ruled = self._apply_rules(engine, given, facts, route.answer)
         library = self._ask_kernels(engine, facts, route.answer, ruled) if route.answer is not None else NOTHING_SAID
+        return self._assembled(asked, route, prefill, ruled, library, normal)
+
+    def judge_refused(self, asked: Asked, ruled: Ruled, normal: Normalised) -> Verdict:
+        """Return the verdict where the selector ends the start; `ruled` is what `early` gave."""
+        return self._assembled(asked, NO_ROUTE, None, ruled, NOTHING_SAID, normal)
+
+    def _assembled(
+        self, asked: Asked, route: Taken, prefill: Selection | None, ruled: Ruled, library: Library, normal: Normalised
+    ) -> Verdict:
         # `normal.assumed` is kept alive by the verdict that holds it, so its id is not given to another.
         key = (asked, route, prefill, ruled, library, id(normal.assumed), normal.answered_as)
         verdict = self._verdicts.get(key)
@@ -185,20 +195,23 @@ class Resolver:
             taken = self._routes[key] = Taken(answer, missing)
         return taken
 
-    def _apply_rules(
-        self,
-        engine: EngineProgram,
-        given: Configuration,
-        facts: Configuration,
-        route: RouteAnswer | None,
-        *,
-        reached: bool,
-    ) -> Ruled:
-        """Return what the rules say. A start that the selector stops never reaches what bites later."""
+    def early(self, engine: EngineProgram, facts: Configuration) -> Ruled:
+        """Return what the rules say that bite before the selector: a start that it stops never reaches the others."""
         groups = self.rules(str(facts.engine), engine.release)
-        answers = tuple([cluster.answer(facts) for cluster in (groups.everything if reached else groups.early)])
-        if reached:
-            answers += tuple([cluster.answer(given) for cluster in groups.as_given])
+        return self._ruled_by(tuple([cluster.answer(facts) for cluster in groups.early]), facts, None)
+
+    def _apply_rules(
+        self, engine: EngineProgram, given: Configuration, facts: Configuration, route: RouteAnswer | None
+    ) -> Ruled:
+        """Return what the rules say of a start that the selector lets pass."""
+        groups = self.rules(str(facts.engine), engine.release)
+        answers = [cluster.answer(facts) for cluster in groups.everything]
+        answers += [cluster.answer(given) for cluster in groups.as_given]
+        return self._ruled_by(tuple(answers), facts, route)
+
+    def _ruled_by(
+        self, answers: tuple[Answer[RuleProgram], ...], facts: Configuration, route: RouteAnswer | None
+    ) -> Ruled:
         key = (answers, route and route.id)
         ruled = self._ruled.get(key)
         if ruled is None:
