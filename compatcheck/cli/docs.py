@@ -71,9 +71,9 @@ def _own_matrix() -> Path | None:
     """Return the matrix.yaml of the working directory, where it is one of ours; the packaged one is used otherwise."""
     path = Path("matrix.yaml")
     try:
-        with path.open(encoding="utf-8") as stream:
-            return path if any(line.startswith("schema:") for line in stream.read(4096).splitlines()) else None
-    except (OSError, UnicodeDecodeError):
+        with path.open(encoding="utf-8-sig", errors="replace") as stream:  # what cannot be read, loading it says
+            return path if any(line.startswith("schema:") for line in stream) else None
+    except OSError:
         return None
 
 

@@ -21,7 +21,11 @@ def read_text(path: Path) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace a file's content, keeping its permissions. Raises `OSError`; the old file stays then."""
+    """Replace a file's content, keeping its permissions; a link stays one, and what it leads to is replaced.
+
+    Raises `OSError`; the old file stays then.
+    """
+    path = Path(os.path.realpath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

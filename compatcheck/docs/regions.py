@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 _BEGIN = re.compile(r"^(?P<indent>[ \t]*)<!--\s*compatcheck:begin\b(?P<rest>.*?)-->[ \t]*$")
 _END = re.compile(r"^[ \t]*<!--\s*compatcheck:end\s*-->[ \t]*$")
 _ANY = re.compile(r"<!--\s*compatcheck:\s*(begin|end)?")
-_FENCE = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})")
+_FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<marks>`{3,}(?=[^`]*$)|~{3,})")
+"""A line that begins or ends a code block, in a list item too; backticks with more of them behind are inline code."""
 
 
 class Region(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,15 +43,16 @@ class Region(msgspec.Struct, frozen=True, kw_only=True):
 def find_regions(lines: list[str], file: str) -> list[Region]:
     """Return a file's regions. Raises `DocsError` with file:line for a marker that is malformed, nested or unclosed."""
     found: list[Region] = []
-    fence: str | None = None
+    fence: tuple[str, int] | None = None
     open_: tuple[int, str, dict[str, str], str] | None = None
     for number, line in enumerate(lines):
         content = line.rstrip("\r\n").removeprefix("\ufeff")
         fenced = _FENCE.match(content)
         if open_ is None and fenced:
+            marks, indent = fenced["marks"], len(fenced["indent"].expandtabs(4))
             if fence is None:
-                fence = fenced[1]
-            elif fenced[1].startswith(fence) and not content.strip().strip(fence[0]):
+                fence = marks, indent
+            elif marks.startswith(fence[0]) and indent <= fence[1] + 3 and content.strip() == marks:
                 fence = None
             continue
         if fence is not None or not _ANY.search(content):

@@ -74,6 +74,36 @@ def test_code_blocks_are_passed_over(page: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "1. item\n\n    ```markdown\n    <!-- compatcheck:begin nothing -->\n    ```\n",
+        "```\n    ```\n<!-- compatcheck:begin nothing -->\n```\n",
+        "~~~ a`b\n<!-- compatcheck:begin nothing -->\n~~~\n",
+    ],
+)
+def test_what_is_a_code_block(page: Path, text: str) -> None:
+    page.write_text(text, encoding="utf-8")
+    assert run(str(page)).return_value == 0
+
+
+def test_inline_code_at_the_start_of_a_line_begins_no_code_block(page: Path) -> None:
+    page.write_text(
+        "```compatcheck docs``` fills:\n\n<!-- compatcheck:begin releases -->\n<!-- compatcheck:end -->\n", "utf-8"
+    )
+    assert run(str(page)).return_value == 1
+    assert "0.33.0" in page.read_text(encoding="utf-8")
+
+
+def test_a_link_to_a_file_stays_one(page: Path, tmp_path: Path) -> None:
+    page.write_text("<!-- compatcheck:begin releases -->\n<!-- compatcheck:end -->\n", encoding="utf-8")
+    link = tmp_path / "link.md"
+    link.symlink_to(page.name)
+    assert run(str(link)).return_value == 1
+    assert link.is_symlink()
+    assert "0.33.0" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
     "name",
     [
         "backends",
