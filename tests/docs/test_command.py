@@ -137,6 +137,16 @@ def test_a_linked_page_stays_a_link(output: Path, tmp_path: Path) -> None:
     assert real.read_text(encoding="utf-8") == good
 
 
+@pytest.mark.parametrize(("umask", "mode"), [(0o077, 0o600), (0o022, 0o644), (0o002, 0o664)])
+def test_new_pages_have_the_permissions_that_new_files_have(tmp_path: Path, umask: int, mode: int) -> None:
+    before = os.umask(umask)
+    try:
+        run(tmp_path / "docs")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "docs" / "index.md").stat().st_mode & 0o777 == mode
+
+
 SITE = """\
 rules:
   site-rule:
