@@ -49,10 +49,10 @@ def find_regions(lines: list[str], file: str) -> list[Region]:
         content = line.rstrip("\r\n").removeprefix("\ufeff")
         fenced = _FENCE.match(content)
         if open_ is None and fenced:
-            marks, indent = fenced["marks"], len(fenced["indent"].expandtabs(4))
+            marks, deep = fenced["marks"], len(fenced["indent"].expandtabs(4))
             if fence is None:
-                fence = marks, indent
-            elif marks.startswith(fence[0]) and indent <= fence[1] + 3 and content.strip() == marks:
+                fence = marks, deep
+            elif marks.startswith(fence[0]) and deep <= fence[1] + 3 and content.strip() == marks:
                 fence = None
             continue
         if fence is not None or not _ANY.search(content):

@@ -17,7 +17,7 @@ from compatcheck.matrix.versions import contains
 @pytest.mark.parametrize(("sm", "backend"), [("9.0", "FLASHMLA_SPARSE_DSV41"), ("10.0", "FLASHMLA_MEGA_ATTN_DSV41")])
 def test_features_are_asked_of_a_model_that_the_backend_serves(real_site: Site, sm: str, backend: str) -> None:
     sparse = next(kind for kind in KINDS if kind.id == "mla-sparse")
-    features = section(real_site, real_site.grid.newest, sparse, [sm]).features
+    features = section(real_site, sparse, [sm]).features
     found = next(one for one in features if one.backend == backend)
     assert found.asked_with == "auto, 512 (DeepSeek V4.1)"
     assert found.flags["Sinks"] == ("yes", None)
