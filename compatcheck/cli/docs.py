@@ -59,6 +59,8 @@ def docs(
     try:
         if files:
             return _regions(files, check, lambda: load_matrix(matrix_file or own_matrix(), overlays), output)
+        if not since and output.exists() and not output.is_dir():
+            raise DocsError(f"{output}: is no folder; give another --output")
         loaded = load_matrix(matrix_file or own_matrix(), overlays)
         if since:
             return _changes(loaded, since, until, templates, output)

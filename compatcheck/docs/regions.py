@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _BEGIN = re.compile(r"^(?P<indent>[ \t]*)<!--\s*compatcheck:begin\b(?P<rest>.*?)-->[ \t]*$")
 _END = re.compile(r"^[ \t]*<!--\s*compatcheck:end\s*-->[ \t]*$")
 _ANY = re.compile(r"<!--\s*compatcheck:\s*(begin|end)?")
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
+"""A line as Markdown has it: a form feed or a line separator of Unicode ends none."""
 _FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<marks>`{3,}(?=[^`]*$)|~{3,})")
 """A line that begins or ends a code block, in a list item too; backticks with more of them behind are inline code."""
 
@@ -105,10 +107,11 @@ def fill(text: str, file: str, site: Callable[[], Site]) -> str:
 
     Line endings are those of the region's begin marker; a byte order mark and everything outside regions stay.
     """
-    lines = text.splitlines(keepends=True)
+    lines = _LINE.findall(text)
     for region in reversed(find_regions(lines, file)):
         where = f"{file}:{region.begin + 1}"
-        ending = "\r\n" if lines[region.begin].endswith("\r\n") else "\n"
+        marker = lines[region.begin]
+        ending = marker[len(marker.rstrip("\r\n")) :]
         body = _render(region, where, site)
         filled = [f"{region.indent}{line}".rstrip() + ending for line in ["", *body.splitlines(), ""]]
         lines[region.begin + 1 : region.end] = filled

@@ -257,6 +257,7 @@ def test_usage(tmp_path: Path, arguments: list[str], said: str) -> None:
         ("# Title\n{{ engine.titel }}\n", "index.md.j2:2: "),
         ("# Title\n{{ 1 / 0 }}\n", "index.md.j2:2: division by zero"),
         ('{% include "absent.j2" %}\n', "absent.j2"),
+        ('# Title\n{% include "index.md.j2" %}\n', "index.md.j2:2: includes, or calls, itself without end"),
     ],
 )
 def test_template_errors_name_template_and_line(tmp_path: Path, template: str, said: str) -> None:
@@ -267,6 +268,16 @@ def test_template_errors_name_template_and_line(tmp_path: Path, template: str, s
     assert result.return_value == 2
     assert said in result.stderr
     assert not (tmp_path / "docs").exists()
+
+
+@pytest.mark.parametrize("arguments", [[], ["--check"]])
+def test_an_output_that_is_a_file_is_said(tmp_path: Path, arguments: list[str]) -> None:
+    output = tmp_path / "docs"
+    output.write_text("mine", encoding="utf-8")
+    result = run(output, *arguments)
+    assert result.return_value == 2
+    assert f"{output}: is no folder" in result.stderr
+    assert output.read_text(encoding="utf-8") == "mine"
 
 
 def test_own_template_replaces_one(tmp_path: Path) -> None:
