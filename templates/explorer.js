@@ -8,6 +8,7 @@ const ALL = "all";
 const newest = DATA.releases[DATA.releases.length - 1].v;
 const DEFAULTS = { t: "attention", layer: DATA.linear ? DATA.linear.schemes[0].id : "", sm: ALL, v: newest, fi: "pinned", kv: "auto", kind: "standard", head: "128", sink: "0", b: "", at: "", f: "" };
 let state = { ...DEFAULTS };
+let lost = []; // what the link asks for and this page does not have
 
 const indexOf = (list, id) => list.findIndex((item) => item.id === id);
 const release = () => DATA.releases.find((r) => r.v === state.v);
@@ -93,6 +94,7 @@ function rows() {
 function draw() {
   if (isLinear()) drawLinear();
   else drawAttention();
+  if (lost.length) $("status").prepend(`The link asks for ${lost.join(", ")}, which this page does not have; shown without. `);
   const buttons = cells();
   const current = buttons.find((b) => b.getAttribute("aria-expanded") === "true") || buttons[0];
   if (current) current.tabIndex = 0;
@@ -259,8 +261,11 @@ function hash(s = state) {
 function fromHash() {
   const given = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
   state = { ...DEFAULTS };
-  for (const name of Object.keys(DEFAULTS)) if (name in given) state[name] = given[name];
+  const known = Object.keys(DEFAULTS).filter((name) => Object.hasOwn(given, name));
+  for (const name of known) state[name] = given[name];
   repair();
+  lost = known.filter((name) => given[name] !== state[name]).map((name) => `${name}=${given[name].slice(0, 40)}`);
+  if (lost.length) state = { ...state, b: "", at: "" }; // the cell would answer another question than the link's
 }
 // A hand-written or old permalink may name what this page does not have.
 function repair() {
@@ -277,6 +282,7 @@ function repair() {
 }
 function change(what) {
   state = { ...state, ...what };
+  lost = [];
   repair();
   const wanted = hash();
   if (location.hash.slice(1) !== wanted) history.replaceState(null, "", `${location.pathname}${location.search}#${wanted}`);

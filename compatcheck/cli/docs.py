@@ -13,6 +13,7 @@ import click
 from compatcheck.cli.complain import complain
 from compatcheck.cli.exit_codes import FINDINGS, FINE, USAGE
 from compatcheck.cli.options import load_matrix, matrix_options
+from compatcheck.cli.own_matrix import own_matrix
 
 if TYPE_CHECKING:
     from compatcheck.docs.site import Site
@@ -57,24 +58,16 @@ def docs(
         raise click.UsageError("--since prints to the terminal; it goes with neither FILES nor --check")
     try:
         if files:
-            return _regions(files, check, lambda: load_matrix(matrix_file or _own_matrix(), overlays), output)
-        loaded = load_matrix(matrix_file or _own_matrix(), overlays)
+            return _regions(files, check, lambda: load_matrix(matrix_file or own_matrix(), overlays), output)
+        if not since and output.exists() and not output.is_dir():
+            raise DocsError(f"{output}: is no folder; give another --output")
+        loaded = load_matrix(matrix_file or own_matrix(), overlays)
         if since:
             return _changes(loaded, since, until, templates, output)
         return _pages(loaded, check, templates, output)
     except DocsError as error:
         complain(str(error), lines=True)
         return USAGE
-
-
-def _own_matrix() -> Path | None:
-    """Return the matrix.yaml of the working directory, where it is one of ours; the packaged one is used otherwise."""
-    path = Path("matrix.yaml")
-    try:
-        with path.open(encoding="utf-8") as stream:
-            return path if any(line.startswith("schema:") for line in stream.read(4096).splitlines()) else None
-    except (OSError, UnicodeDecodeError):
-        return None
 
 
 def _pages(loaded: LoadedMatrix, check: bool, templates: Path | None, output: Path) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from compatcheck.cli.exit_codes import FINDINGS, FINE, USAGE
+from compatcheck.cli.own_matrix import matrix_first
 
 if TYPE_CHECKING:
     from compatcheck.matrix.errors import Problem
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
 def lint(files: tuple[Path, ...], format_: str) -> None:
     """Check a matrix and the overlays that are merged over it.
 
-    The first FILE is the matrix, the others are overlays; none is the packaged matrix. A first FILE that states no
-    `schema` is an overlay of the packaged matrix. All problems are reported at once, with file, line and column.
+    The first FILE that states `schema` is the matrix, the others are overlays. Where none does, they are overlays of
+    ./matrix.yaml if there is one, else of the packaged matrix; no FILE at all is the packaged matrix. All problems are
+    reported at once, with file, line and column.
 
     Exit codes: 0 nothing but warnings, 1 errors, 2 a file that cannot be read or is not YAML (duplicate keys, tags and
     aliases count as that).
@@ -35,7 +37,7 @@ def lint(files: tuple[Path, ...], format_: str) -> None:
     from compatcheck.matrix.lint import READ_CODES, lint_files
     from compatcheck.matrix.load import default_path
 
-    paths = list(files) or [_shown(default_path())]
+    paths = matrix_first(list(files)) or [_shown(default_path())]
     problems = lint_files(paths)
     if format_ == "text":
         _text(problems, paths)

@@ -21,9 +21,13 @@ def read_text(path: Path) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace a file's content, keeping its permissions. Raises `OSError`; the old file stays then."""
+    """Replace a file's content, keeping its permissions; a link stays one, and what it leads to is replaced.
+
+    Raises `OSError`; the old file stays then.
+    """
+    path = Path(os.path.realpath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:
@@ -33,3 +37,10 @@ def write_text(path: Path, text: str) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def _umask() -> int:
+    """Return which permissions new files are without; it can only be read by setting it."""
+    found = os.umask(0o077)
+    os.umask(found)
+    return found

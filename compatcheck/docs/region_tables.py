@@ -63,7 +63,10 @@ def cell(
     grid = site.grid
     at = _one_of("release", release or grid.newest, grid.releases)
     name = _one_of("backend", backend.upper(), grid.backends(at))
-    (one,) = _sms(site, sm)[:1]
+    sms = _sms(site, sm)
+    if not sm or len(sms) != 1:
+        raise DocsError(f"sm={sm or '(nothing)'} has to be one SM or GPU; there are: {', '.join(sms)}")
+    (one,) = sms
     fi = _one_of("flashinfer", flashinfer, grid.flashinfer) if flashinfer else None
     dtype = _one_of("kv", kv, grid.kv_of(at))
     size = _one_of("head", head, [s.id for s in SHAPES[grid.kind(name).id]])

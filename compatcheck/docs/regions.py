@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 _BEGIN = re.compile(r"^(?P<indent>[ \t]*)<!--\s*compatcheck:begin\b(?P<rest>.*?)-->[ \t]*$")
 _END = re.compile(r"^[ \t]*<!--\s*compatcheck:end\s*-->[ \t]*$")
 _ANY = re.compile(r"<!--\s*compatcheck:\s*(begin|end)?")
-_FENCE = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})")
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
+"""A line as Markdown has it: a form feed or a line separator of Unicode ends none."""
+_FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<marks>`{3,}(?=[^`]*$)|~{3,})")
+"""A line that begins or ends a code block, in a list item too; backticks with more of them behind are inline code."""
 
 
 class Region(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,15 +45,16 @@ class Region(msgspec.Struct, frozen=True, kw_only=True):
 def find_regions(lines: list[str], file: str) -> list[Region]:
     """Return a file's regions. Raises `DocsError` with file:line for a marker that is malformed, nested or unclosed."""
     found: list[Region] = []
-    fence: str | None = None
+    fence: tuple[str, int] | None = None
     open_: tuple[int, str, dict[str, str], str] | None = None
     for number, line in enumerate(lines):
         content = line.rstrip("\r\n").removeprefix("\ufeff")
         fenced = _FENCE.match(content)
         if open_ is None and fenced:
+            marks, deep = fenced["marks"], len(fenced["indent"].expandtabs(4))
             if fence is None:
-                fence = fenced[1]
-            elif fenced[1].startswith(fence) and not content.strip().strip(fence[0]):
+                fence = marks, deep
+            elif marks.startswith(fence[0]) and deep <= fence[1] + 3 and content.strip() == marks:
                 fence = None
             continue
         if fence is not None or not _ANY.search(content):
@@ -103,10 +107,11 @@ def fill(text: str, file: str, site: Callable[[], Site]) -> str:
 
     Line endings are those of the region's begin marker; a byte order mark and everything outside regions stay.
     """
-    lines = text.splitlines(keepends=True)
+    lines = _LINE.findall(text)
     for region in reversed(find_regions(lines, file)):
         where = f"{file}:{region.begin + 1}"
-        ending = "\r\n" if lines[region.begin].endswith("\r\n") else "\n"
+        marker = lines[region.begin]
+        ending = marker[len(marker.rstrip("\r\n")) :]
         body = _render(region, where, site)
         filled = [f"{region.indent}{line}".rstrip() + ending for line in ["", *body.splitlines(), ""]]
         lines[region.begin + 1 : region.end] = filled

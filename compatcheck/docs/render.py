@@ -15,6 +15,7 @@ from compatcheck.docs import header
 from compatcheck.docs.cache import cache_folder
 from compatcheck.docs.environment import DocsError, default_templates, environment, render
 from compatcheck.docs.files import read_text, write_text
+from compatcheck.docs.lines import Shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _SUFFIXES = (".md", ".html")
+FOLDERS = ("", "attention-backends", "changes", "evidence", "rules")
+"""Where pages lie below the output folder: nowhere else is a page looked for that is no longer generated."""
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -76,6 +79,9 @@ def compare(files: dict[str, str], output: Path) -> list[Difference]:
     found: list[Difference] = []
     for name, expected in sorted(files.items()):
         path = output / name
+        if path.exists() and not path.is_file():
+            found.append(Difference(path, "not generated", ""))
+            continue
         text = read_text(path) if path.is_file() else None
         state = header.state(text, expected)
         if state != "current":
@@ -103,14 +109,20 @@ def write(files: dict[str, str], output: Path) -> list[Difference]:
 
 
 def _generated(output: Path) -> list[Path]:
-    if not output.is_dir():
-        return []
-    candidates = sorted(path for suffix in _SUFFIXES for path in output.rglob(f"*{suffix}"))
+    """Return the pages on disk that say that they were generated, whether they still are or not."""
     found: list[Path] = []
-    for path in candidates:
-        with path.open(encoding="utf-8", errors="replace") as stream:
-            if header.is_generated(stream.read(600)):
-                found.append(path)
+    for path in sorted(
+        path for folder in FOLDERS for suffix in _SUFFIXES for path in (output / folder).glob(f"*{suffix}")
+    ):
+        if not path.is_file():  # a folder, a link to nothing, a pipe
+            continue
+        try:
+            with path.open(encoding="utf-8", errors="replace") as stream:
+                start = stream.read(600)
+        except OSError as error:
+            raise DocsError(f"{path}: cannot be read: {error.strerror or error}") from error
+        if header.is_generated(start):
+            found.append(path)
     return found
 
 
@@ -134,8 +146,10 @@ _LONGEST = 400
 
 
 def inputs_digest(loaded: LoadedMatrix, output: Path, templates: Path | None) -> str:
-    """Return the digest of everything that the files are made from: matrix, templates, evidence, this package."""
-    hashed = hashlib.sha256(loaded.digest.encode())
+    """Return the digest of everything that the files are made from: matrix and names, templates, evidence, package."""
+    hashed = hashlib.sha256(
+        "\0".join([loaded.digest, *Shown(loaded, output).files()]).encode("utf-8", "surrogateescape")
+    )
     folders = [(default_templates(), "*"), (_PACKAGE, "*.py"), (output / "evidence", "*.json")]
     folders += [(templates, "*")] if templates else []
     for folder, pattern in folders:

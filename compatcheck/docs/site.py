@@ -10,6 +10,7 @@ from compatcheck.docs.catalog import Entry, catalog
 from compatcheck.docs.evidence import Proof, read_all
 from compatcheck.docs.grid import Grid
 from compatcheck.docs.linear_grid import LinearGrid
+from compatcheck.docs.lines import Shown
 from compatcheck.docs.states import States
 from compatcheck.resolve.kernel import KERNEL_DTYPES
 
@@ -24,6 +25,7 @@ class Site:
     """The facts behind the pages. `output` is where evidence files lie, in `evidence/`."""
 
     def __init__(self, loaded: LoadedMatrix, output: Path, engine_name: str = "vllm") -> None:
+        loaded = Shown(loaded, output)
         self.loaded = loaded
         self.matrix: Matrix = loaded.matrix
         self.engine: Engine = loaded.matrix.engines[engine_name]

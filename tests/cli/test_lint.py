@@ -46,6 +46,26 @@ def test_clean(lint: Run, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "No problems in m.yaml.\n", "")
 
 
+OVERLAY = "rules:\n  helpers-missing: {title: Ours}\n"
+
+
+@pytest.mark.parametrize("order", [("compatcheck-site.yaml", "matrix.yaml"), ("matrix.yaml", "compatcheck-site.yaml")])
+def test_the_matrix_is_found_in_whatever_order_pre_commit_names_the_files(
+    order: tuple[str, str], lint: Run, tmp_path: Path
+) -> None:
+    written(tmp_path, SMALL, "matrix.yaml")
+    written(tmp_path, OVERLAY, "compatcheck-site.yaml")
+    done = lint(*order)
+    assert (done.returncode, done.stdout) == (0, "No problems in matrix.yaml, compatcheck-site.yaml.\n")
+
+
+def test_an_overlay_alone_is_one_of_the_working_directorys_matrix(lint: Run, tmp_path: Path) -> None:
+    written(tmp_path, OVERLAY, "compatcheck-site.yaml")
+    assert lint("compatcheck-site.yaml").returncode == 1  # the packaged matrix has no such rule to change
+    written(tmp_path, "# ours\n" * 900 + SMALL, "matrix.yaml")
+    assert lint("compatcheck-site.yaml").returncode == 0
+
+
 def test_findings(lint: Run, tmp_path: Path) -> None:
     text = planted("extends: FLASH_ATTN", "extends: FLASH_ATTEN").replace("refuser: package", "refuser: pakage")
     done = lint(written(tmp_path, text))

@@ -88,6 +88,17 @@ def test_permalink_leads_back_to_the_cell(page: Browser, explorer: Path) -> None
     assert page.run("document.getElementById('detail').hidden") is True
 
 
+@pytest.mark.parametrize("asked", ["kv=nvfp5", "v=0.99.0", "head=999", "fi=9.9.9", "sm=13.0"])
+def test_a_link_to_what_is_not_there_opens_no_other_cell(page: Browser, asked: str) -> None:
+    page.run(f"location.hash = '{asked}&b=FLASHINFER&at=9.0'")
+    page.run("new Promise(done => setTimeout(done, 50))")
+    assert page.run("document.getElementById('detail').hidden") is True
+    said = "document.getElementById('status').textContent"
+    assert page.run(said).startswith(f"The link asks for {asked}, which this page does not have; shown without. ")
+    choose(page, "sm", "9.0")
+    assert "The link asks" not in page.run(said)
+
+
 def test_a_refusal_shows_words_sources_and_what_works(page: Browser) -> None:
     page.run("location.hash = 'kv=nvfp4&b=TRITON_ATTN&at=9.0'")
     page.run("new Promise(done => setTimeout(done, 50))")

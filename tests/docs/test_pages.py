@@ -30,11 +30,33 @@ def test_every_link_leads_to_a_page(small_files: dict[str, str]) -> None:
             assert path in small_files or path in HAND_WRITTEN, f"{name} links to {target}"
 
 
+def test_every_link_to_a_heading_leads_to_one(small_files: dict[str, str]) -> None:
+    headings = {
+        name: {re.sub(r"[^\w -]", "", line.lstrip("# ").lower()).replace(" ", "-") for line in text.splitlines()}
+        for name, text in small_files.items()
+    }
+    led = 0
+    for name, text in small_files.items():
+        for target, heading in re.findall(r"\]\(([^)#\s]*\.md)#([^)]*)\)", text):
+            path = os.path.normpath(Path(name).parent / target)
+            assert heading in headings[path], f"{name} links to {target}#{heading}"
+            led += 1
+    assert led >= 10
+
+
+@pytest.mark.parametrize("name", ["attention-backends.md", "kv-dtypes.md"])
+def test_every_refusal_of_an_overview_leads_to_its_reason(name: str, small_files: dict[str, str]) -> None:
+    cells = [cell.strip() for line in small_files[name].splitlines() for cell in line.split("|")]
+    assert not {"no", "fails", "degraded", "?"} & set(cells)
+    assert sum(cell.startswith("[no](attention-backends/sm-") for cell in cells) > 2
+
+
 def test_every_family_has_rows(small_files: dict[str, str]) -> None:
     for family in ("9.x", "11.x", "12.x"):
         assert f"attention-backends/sm-{family}.md" in small_files
     overview = small_files["attention-backends.md"]
-    assert "| `FLASHINFER` | FlashInfer | yes | no | yes | 0.32.0 |" in overview
+    no = "[no](attention-backends/sm-11.x.md#standard-attention-on-sm-11x)"
+    assert f"| `FLASHINFER` | FlashInfer | yes | {no} | yes | 0.32.0 |" in overview
     header = next(line for line in overview.splitlines() if line.startswith("| Backend"))
     assert header == "| Backend | What | 9.0 | 11.0 | 12.0 | Since |"
 

@@ -57,6 +57,15 @@ def test_crlf_bom_and_everything_else_stay(page: Path) -> None:
     assert page.stat().st_mode & 0o777 == 0o600
 
 
+def test_lone_carriage_returns_stay_what_ends_lines(page: Path) -> None:
+    page.write_bytes(b"<!-- compatcheck:begin releases -->\r<!-- compatcheck:end -->\rlast")
+    assert run(str(page)).return_value == 1
+    data = page.read_bytes()
+    assert b"| 0.33.0 | 0.7.0 | 2.14.0 | 13.0 |\r" in data
+    assert b"\n" not in data
+    assert run(str(page)).return_value == 0
+
+
 def test_indented_region_keeps_its_indent(small: LoadedMatrix) -> None:
     site = Site(small, Path("docs"))
     begin = "  <!-- compatcheck:begin cell backend=FLASHINFER sm=H100 kv=nvfp4 head=64 -->\n"
@@ -71,6 +80,36 @@ def test_code_blocks_are_passed_over(page: Path) -> None:
     page.write_text(text, encoding="utf-8")
     assert run(str(page)).return_value == 0
     assert page.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1. item\n\n    ```markdown\n    <!-- compatcheck:begin nothing -->\n    ```\n",
+        "```\n    ```\n<!-- compatcheck:begin nothing -->\n```\n",
+        "~~~ a`b\n<!-- compatcheck:begin nothing -->\n~~~\n",
+    ],
+)
+def test_what_is_a_code_block(page: Path, text: str) -> None:
+    page.write_text(text, encoding="utf-8")
+    assert run(str(page)).return_value == 0
+
+
+def test_inline_code_at_the_start_of_a_line_begins_no_code_block(page: Path) -> None:
+    page.write_text(
+        "```compatcheck docs``` fills:\n\n<!-- compatcheck:begin releases -->\n<!-- compatcheck:end -->\n", "utf-8"
+    )
+    assert run(str(page)).return_value == 1
+    assert "0.33.0" in page.read_text(encoding="utf-8")
+
+
+def test_a_link_to_a_file_stays_one(page: Path, tmp_path: Path) -> None:
+    page.write_text("<!-- compatcheck:begin releases -->\n<!-- compatcheck:end -->\n", encoding="utf-8")
+    link = tmp_path / "link.md"
+    link.symlink_to(page.name)
+    assert run(str(link)).return_value == 1
+    assert link.is_symlink()
+    assert "0.33.0" in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -147,6 +186,16 @@ def test_linear_regions_say_what_is_picked_and_what_asking_gives(small: LoadedMa
             "<!-- compatcheck:begin linear layer=w8a8 -->\n<!-- compatcheck:end -->\n",
             ":1: linear: layer=w8a8 is not known; there are: w4a4, w4a16",
         ),
+        (
+            "<!-- compatcheck:begin cell backend=PLAIN -->\n<!-- compatcheck:end -->\n",
+            ":1: cell: sm=(nothing) has to be one SM or GPU; there are: 9.0, 11.0, 12.0",
+        ),
+        (
+            "<!-- compatcheck:begin cell backend=PLAIN sm=9.0,12.0 -->\n<!-- compatcheck:end -->\n",
+            ":1: cell: sm=9.0,12.0 has to be one SM or GPU; there are: 9.0, 12.0",
+        ),
+        ("\x0ca\u2028b\n\n<!-- compatcheck:end -->\n", ":3: this ends a region that no line begins"),
+        ("a\u2028<!-- compatcheck:begin releases -->\n<!-- compatcheck:end -->\n", ":1: not a marker"),
         ("<!-- compatcheck:begin rule 'x -->\n<!-- compatcheck:end -->\n", ":1: the arguments cannot be read"),
     ],
 )

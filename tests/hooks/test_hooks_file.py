@@ -30,6 +30,7 @@ def test_hooks() -> None:
         ("compatcheck-docs", "docs/rules/a.md", True),
         ("compatcheck-docs", "docs/evidence/h200.json", True),
         ("compatcheck-docs", "templates/index.md.j2", True),
+        ("compatcheck-docs", "site/compatcheck-overlay.yaml", True),
         ("compatcheck-docs", "src/model.py", False),
         ("compatcheck-docs", "README.md", False),
         ("compatcheck-lint", "matrix.yaml", True),

@@ -24,6 +24,7 @@ def pages(site: Site) -> Iterator[Page]:
         {
             "engine": site.engine,
             "release": grid.newest,
+            "families": site.families(),
             "sms": grid.sms,
             "instead": [sm for sm, entry in site.matrix.sms.items() if entry.instead_of_bfloat16],
             "dtypes": [
