@@ -117,6 +117,8 @@ def run_smoke(options: SmokeOptions) -> int:
     except (UsageError, MatrixError, RecordError) as error:
         _say(f"compatcheck smoke: {error}")
         return USAGE
+    except BrokenPipeError:
+        raise
     except OSError as error:
         _say(f"compatcheck smoke: {error.filename or 'file'}: {error.strerror or error}")
         return INTERNAL
