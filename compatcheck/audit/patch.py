@@ -31,8 +31,8 @@ class Patch(NamedTuple):
     left_out: list[str]
 
 
-class _Texts:
-    """The lines of a matrix's files."""
+class Texts:
+    """The lines of a matrix's files: `files` to be edited, `before` as they were."""
 
     def __init__(self, path: Path) -> None:
         self.home = path.parent
@@ -40,6 +40,16 @@ class _Texts:
             _relative(p, path.parent): data.decode("utf-8").split("\n") for p, data in with_parts(path, default_path())
         }
         self.before = {name: list(lines) for name, lines in self.files.items()}
+
+    def diff(self) -> list[str]:
+        """Return the lines of a unified diff over every file that was edited."""
+        found: list[str] = []
+        for name, after in self.files.items():
+            before = self.before[name]
+            if not before[-1] and not after[-1]:  # the end of the last line, not a line of its own
+                before, after = before[:-1], after[:-1]
+            found += difflib.unified_diff(before, after, f"a/{name}", f"b/{name}", lineterm="")
+        return found
 
     def find(self, pattern: str) -> tuple[str, int] | None:
         """Return (file, line index) of the first line that a regular expression matches."""
@@ -67,7 +77,7 @@ class _Texts:
 def make_patch(audit: Audit, loaded: LoadedMatrix, matrix_file: Path | None) -> Patch:
     """Return the patch for an audit."""
     path = matrix_file or default_path()
-    texts = _Texts(path)
+    texts = Texts(path)
     left_out: list[str] = []
     done: set[tuple[str, str]] = set()
     for difference in audit.differences:
@@ -78,17 +88,15 @@ def make_patch(audit: Audit, loaded: LoadedMatrix, matrix_file: Path | None) -> 
         if not _apply(texts, difference, audit, loaded):
             name = f"{difference.kind} {difference.subject} {difference.aspect}".strip()
             left_out.append(f"{name}: matrix: {difference.matrix}; library: {difference.library}")
-    diff: list[str] = []
-    for name, lines in texts.files.items():
-        diff += difflib.unified_diff(texts.before[name], lines, f"a/{name}", f"b/{name}", lineterm="")
+    diff = texts.diff()
     if not diff:
         return Patch("", left_out)
-    said = [f"# {line}" for line in _linted(texts, path)]
+    said = [f"# {line}" for line in linted(texts, path)]
     said += [f"# needs a person: {line}" for line in left_out]
     return Patch("\n".join([*said, *diff]) + "\n", left_out)
 
 
-def _apply(texts: _Texts, difference: Difference, audit: Audit, loaded: LoadedMatrix) -> bool:
+def _apply(texts: Texts, difference: Difference, audit: Audit, loaded: LoadedMatrix) -> bool:
     values = difference.values
     version = str(audit.vllm or "").partition("+")[0]
     if difference.kind == "release":
@@ -112,7 +120,7 @@ def _apply(texts: _Texts, difference: Difference, audit: Audit, loaded: LoadedMa
     return False
 
 
-def _release(texts: _Texts, values: dict[str, Any]) -> bool:
+def _release(texts: Texts, values: dict[str, Any]) -> bool:
     found = texts.find(r"^    releases: \{")
     if found is None or "flashinfer" not in values or "torch" not in values:
         return False
@@ -128,11 +136,11 @@ def _release(texts: _Texts, values: dict[str, Any]) -> bool:
     return True
 
 
-def _flashinfer_release(texts: _Texts, version: str) -> bool:
+def _flashinfer_release(texts: Texts, version: str) -> bool:
     return _library(texts, "flashinfer", version)
 
 
-def _library(texts: _Texts, library: str, version: str) -> bool:
+def _library(texts: Texts, library: str, version: str) -> bool:
     found = texts.block(rf"^  {library}:$", r"^libraries:$")
     if found is None:
         return False
@@ -145,7 +153,7 @@ def _library(texts: _Texts, library: str, version: str) -> bool:
     return True
 
 
-def _pin(texts: _Texts, release: str, key: str, values: dict[str, Any]) -> bool:
+def _pin(texts: Texts, release: str, key: str, values: dict[str, Any]) -> bool:
     for lines in texts.files.values():
         for index, line in enumerate(lines):
             pattern = rf'("{re.escape(release)}": \{{[^}}]*\b{key}: )"{re.escape(values["was"])}"'
@@ -156,7 +164,7 @@ def _pin(texts: _Texts, release: str, key: str, values: dict[str, Any]) -> bool:
     return False
 
 
-def _vocabulary(texts: _Texts, version: str, values: dict[str, Any]) -> bool:
+def _vocabulary(texts: Texts, version: str, values: dict[str, Any]) -> bool:
     found = texts.block(r"^    kv_cache_dtypes:$", r"^  vllm:$")
     if found is None:
         return False
@@ -178,7 +186,7 @@ def _vocabulary(texts: _Texts, version: str, values: dict[str, Any]) -> bool:
     return True
 
 
-def _new_backend(texts: _Texts, version: str, difference: Difference, loaded: LoadedMatrix) -> bool:
+def _new_backend(texts: Texts, version: str, difference: Difference, loaded: LoadedMatrix) -> bool:
     found = texts.block(r"^    backends:$", r"^  vllm:$")
     if found is None:
         return False
@@ -194,7 +202,7 @@ def _new_backend(texts: _Texts, version: str, difference: Difference, loaded: Lo
     return True
 
 
-def _until(texts: _Texts, found: tuple[str, int, int] | None, version: str, indent: int) -> bool:
+def _until(texts: Texts, found: tuple[str, int, int] | None, version: str, indent: int) -> bool:
     if found is None:
         return False
     name, start, end = found
@@ -206,7 +214,7 @@ def _until(texts: _Texts, found: tuple[str, int, int] | None, version: str, inde
     return True
 
 
-def _change(texts: _Texts, version: str, difference: Difference) -> bool:
+def _change(texts: Texts, version: str, difference: Difference) -> bool:
     found = texts.block(rf"^      {re.escape(difference.subject)}:$", r"^    backends:$")
     if found is None:
         return False
@@ -253,7 +261,8 @@ def _end(lines: list[str], start: int) -> int:
     return len(lines)
 
 
-def _linted(texts: _Texts, path: Path) -> list[str]:
+def linted(texts: Texts, path: Path) -> list[str]:
+    """Return what lint says of the edited files, a line for each problem, or one line that says there is none."""
     from compatcheck.matrix.lint.run import lint_files
 
     with tempfile.TemporaryDirectory(prefix="compatcheck-patch-") as folder:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,9 +16,22 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
     if value is None:
         return None
     index, _, count = value.partition("/")
-    if not (index.isdigit() and count.isdigit() and 1 <= int(index) <= int(count)):
+    if not (index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count)):
         raise click.BadParameter("expected I/N with 1 <= I <= N, such as 2/4")
     return int(index) - 1, int(count)
+
+
+class _Seconds(click.FloatRange):
+    """At least one second; 'nan' is no number of seconds, and 'inf' cannot be waited for."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds = float(super().convert(value, param, ctx))
+        if not math.isfinite(seconds):
+            self.fail(f"{value!r} is not a number of seconds", param, ctx)
+        return seconds
+
+
+_SECONDS = _Seconds(min=1)
 
 
 @click.command()
@@ -32,15 +47,15 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
     help="How far to take each cell; each level includes the ones before it.",
 )
 @click.option("--sm", metavar="SM", help="Test for this compute capability; without such a GPU up to --level compile.")
-@click.option("--timeout", type=click.FloatRange(min=1), default=60.0, show_default=True, help="Seconds for a cell.")
+@click.option("--timeout", type=_SECONDS, default=60.0, show_default=True, help="Seconds for a cell.")
 @click.option(
     "--compile-timeout",
-    type=click.FloatRange(min=1),
+    type=_SECONDS,
     default=900.0,
     show_default=True,
     help="Seconds for the build of one module.",
 )
-@click.option("--budget", type=click.FloatRange(min=1), help="Stop after this many seconds; --resume does the rest.")
+@click.option("--budget", type=_SECONDS, help="Stop after this many seconds; --resume does the rest.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Compilers at once. Default: by cores and free memory.")
 @click.option(
     "--record", type=click.Path(dir_okay=False, path_type=Path), help="Where results are appended as they come (JSONL)."

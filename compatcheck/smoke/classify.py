@@ -68,7 +68,7 @@ def classify(
         return "unavailable", "driver", text
     if "ModuleNotFoundError" in names or "ImportError" in names:
         return "unavailable", "package", text.splitlines()[0] if text else exception
-    if sticky(text) or "SystemExit" in names:
+    if sticky(text) or exhausted(names, text):
         return "crashed", None, None
     if "MemoryError" in names or "OutOfMemoryError" in names or _MEMORY.search(text):
         return "crashed", None, None
@@ -92,6 +92,14 @@ def sticky(text: str) -> bool:
 def out_of_memory(exception: str, text: str) -> bool:
     """Return whether memory, of the host or the GPU, ran out."""
     return exception in ("MemoryError", "OutOfMemoryError") or _MEMORY.search(text) is not None
+
+
+def exhausted(names: tuple[str, ...], text: str) -> bool:
+    """Return whether the process, and no library, gave up: an exit, an interrupt, no stack or descriptors left."""
+    if any(name in names for name in ("SystemExit", "KeyboardInterrupt", "GeneratorExit", "RecursionError")):
+        return True
+    beyond = "BaseException" in names and "Exception" not in names
+    return beyond or "Too many open files" in text
 
 
 def build_failed(text: str) -> bool:

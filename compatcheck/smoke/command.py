@@ -17,7 +17,7 @@ import msgspec
 
 from compatcheck import __version__
 from compatcheck.matrix.errors import MatrixError
-from compatcheck.matrix.load import LoadedMatrix, load
+from compatcheck.matrix.load import LoadedMatrix, default_path, load
 from compatcheck.matrix.sm import parse_sm
 from compatcheck.matrix.versions import InvalidVersion, public
 from compatcheck.printable import printable
@@ -117,6 +117,8 @@ def run_smoke(options: SmokeOptions) -> int:
     except (UsageError, MatrixError, RecordError) as error:
         _say(f"compatcheck smoke: {error}")
         return USAGE
+    except BrokenPipeError:
+        raise
     except OSError as error:
         _say(f"compatcheck smoke: {error.filename or 'file'}: {error.strerror or error}")
         return INTERNAL
@@ -309,6 +311,12 @@ def _report(
             print(printable(f"contradicted {item.result.id}: {item.why}{errors}{words}"))  # noqa: T201
         for text in patches(planned.cells, judged, matrix, fingerprint):
             print("\n" + printable(text, lines=True))  # noqa: T201
+        if wrong:
+            from compatcheck.smoke.patch_diff import diff_patch
+
+            patch = diff_patch(planned.cells, judged, options.matrix or default_path(), fingerprint)
+            if patch is not None:
+                print(f"\n# the same for `git apply`, to review\n{printable(patch, lines=True)}\n")  # noqa: T201
         print(counted.line(fingerprint.sm))  # noqa: T201
     if not complete:
         _say("the time budget ended first; continue with --resume")
@@ -350,7 +358,9 @@ def evidence_judge(path: Path, output: Path, matrix: Path | None = None, overlay
     except OSError as error:
         _say(f"compatcheck evidence: {output}: {error.strerror}")
         return INTERNAL
-    return _report(SmokeOptions(), loaded, Plan(cells, document.left_out), judged, document.fingerprint, True)
+    return _report(
+        SmokeOptions(matrix=matrix), loaded, Plan(cells, document.left_out), judged, document.fingerprint, True
+    )
 
 
 def evidence_merge(parts: Sequence[Path], output: Path) -> int:

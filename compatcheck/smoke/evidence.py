@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from compatcheck.smoke.atomic import write_atomically
 from compatcheck.smoke.coverage import Coverage
 from compatcheck.smoke.fingerprint import Fingerprint
 from compatcheck.smoke.outcome import Judged, Judgement, Outcome
@@ -32,6 +31,7 @@ class CellEvidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     level: str | None = None
     errors: dict[str, float] = {}
     tolerance: float | None = None
+    bounds: dict[str, float] = {}
     exception: str | None = None
     bases: tuple[str, ...] = ()
     text: str | None = None
@@ -92,6 +92,7 @@ def cell_evidence(judged: Judged, run: int = 0) -> CellEvidence:
         level=result.level,
         errors=result.errors,
         tolerance=result.tolerance,
+        bounds=result.bounds,
         exception=result.exception,
         bases=result.bases,
         text=result.text,
@@ -126,19 +127,7 @@ def make_evidence(
 
 def write_evidence(path: Path, evidence: Evidence) -> None:
     """Write atomically: readers see the old file or the new one, never half of it. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    data = msgspec.json.format(msgspec.json.encode(evidence), indent=1) + b"\n"
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    write_atomically(path, msgspec.json.format(msgspec.json.encode(evidence), indent=1) + b"\n")
 
 
 def read_evidence(path: Path) -> Evidence:
@@ -150,11 +139,22 @@ def read_evidence(path: Path) -> Evidence:
     if not data.strip():
         raise EvidenceError(f"{path}:1: the file is empty")
     try:
-        return msgspec.json.decode(data, type=Evidence)
+        found = msgspec.json.decode(data, type=Evidence)
     except msgspec.ValidationError as error:
         raise EvidenceError(f"{path}: not an evidence file of schema 1: {error}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         line = data.count(b"\n") + 1
         if "truncated" in str(error):
             raise EvidenceError(f"{path}:{line}: the file is cut off at its end; write it again") from error
         raise EvidenceError(f"{path}: not JSON: {error}") from error
+    _consistent(path, found)
+    return found
+
+
+def _consistent(path: Path, found: Evidence) -> None:
+    twice = [id_ for id_, count in Counter(cell.id for cell in found.cells).items() if count > 1]
+    if twice:
+        raise EvidenceError(f"{path}: cell {twice[0]} stands in it more than once; write it again")
+    for cell in found.cells:
+        if not 0 <= cell.run < len(found.runs):
+            raise EvidenceError(f"{path}: cell {cell.id} is of run {cell.run}, and there are {len(found.runs)} runs")

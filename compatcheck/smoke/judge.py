@@ -7,7 +7,10 @@ from collections.abc import Iterable, Mapping
 
 from compatcheck.smoke.cell import SmokeCell
 from compatcheck.smoke.levels import reaches
-from compatcheck.smoke.outcome import Expectation, Judged, Judgement, Result
+from compatcheck.smoke.outcome import Expectation, Judged, Judgement, Outcome, Result
+
+_NOISE = 1e-6
+"""float32 noise of a sum, where a bound of 0 stands for outputs compared bit for bit beside it."""
 
 
 def judge_all(cells: Iterable[SmokeCell], results: Mapping[str, Result]) -> list[Judged]:
@@ -55,6 +58,18 @@ def judge(
     if outcome == "correct":
         return "confirmed", "runs and agrees with the reference"
     return "contradicted", f"the matrix says supported, the GPU says {outcome}"
+
+
+def borne_out(
+    outcome: Outcome, level: str | None, errors: Mapping[str, float], bounds: Mapping[str, float], tolerance: float
+) -> tuple[Outcome, str | None]:
+    """Return outcome and level, `correct` only where the errors say so: one too large (or none, or NaN) does not."""
+    if outcome != "correct":
+        return outcome, level
+    if not errors:
+        return "passed", "launch"
+    fine = all(0 <= error <= max(bounds.get(name, tolerance), _NOISE) for name, error in errors.items())
+    return (outcome, level) if fine else ("wrong", "launch")
 
 
 def matches(expected: Expectation, result: Result) -> bool:

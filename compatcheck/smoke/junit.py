@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+from compatcheck.smoke.atomic import write_atomically
 from compatcheck.smoke.fingerprint import Fingerprint
 from compatcheck.smoke.outcome import Judged
 
@@ -57,15 +56,7 @@ def junit_xml(judged: Sequence[Judged], fingerprint: Fingerprint) -> bytes:
 
 def write_junit(path: Path, judged: Sequence[Judged], fingerprint: Fingerprint) -> None:
     """Write atomically. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(junit_xml(judged, fingerprint))
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    write_atomically(path, junit_xml(judged, fingerprint))
 
 
 def _clean(text: str) -> str:

@@ -14,12 +14,14 @@ INFINITE = 1e30
 
 
 class Measured:
-    """Level reached, outcome, errors by output, notes, seconds by stage."""
+    """Level reached, outcome, errors and bounds by output, notes, seconds by stage."""
 
     def __init__(self) -> None:
         self.level = "compile"
         self.outcome = "passed"
         self.errors: dict[str, float] = {}
+        self.bounds: dict[str, float] = {}
+        """What an error may be, for outputs that the cell's tolerance does not bound."""
         self.notes: dict[str, Any] = {}
         self.timings: dict[str, float] = {}
 
@@ -70,6 +72,8 @@ def _check(checks: Any, tolerance: float, done: Measured, prefix: str) -> bool:
         if notes:
             done.notes[prefix + check.name] = notes
         bound = check.allowed if check.exact else (tolerance if check.tolerance is None else check.tolerance)
+        if bound != tolerance:
+            done.bounds[prefix + check.name] = bound
         fine = fine and error <= bound
     return fine
 

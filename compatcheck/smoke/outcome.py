@@ -39,8 +39,9 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one cell did. Texts hold neither paths nor host names; times are seconds.
 
-    `errors` maps an output to ||out - ref|| / ||ref||, `tolerance` bounds each. `level` is the highest level that
-    passed. `exception` is the class, `bases` its base classes, `missing` what was not there.
+    `errors` maps an output to ||out - ref|| / ||ref||, `tolerance` bounds each that `bounds` does not.
+    `level` is the highest level that passed. `exception` is the class, `bases` its base classes,
+    `missing` what was not there.
     """
 
     id: str
@@ -54,6 +55,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stage: str | None = None
     errors: dict[str, float] = {}
     tolerance: float | None = None
+    bounds: dict[str, float] = {}
     notes: dict[str, Any] = {}
     timings: dict[str, float] = {}
     reruns: int = 0

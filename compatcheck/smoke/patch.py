@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Any, Protocol
 
 import yaml
 
@@ -28,12 +28,17 @@ def patches(cells: Iterable[SmokeCell], judged: Iterable[Judged], lines: Lines, 
     Cells that contradict one entry in the same way share a proposal.
     """
     by_id = {cell.id: cell for cell in cells}
+    return [_proposal(items, by_id, lines, fingerprint) for items in contradictions(judged)]
+
+
+def contradictions(judged: Iterable[Judged]) -> list[list[Judged]]:
+    """Return the contradicted cells, those that contradict one entry in the same way together."""
     groups: dict[tuple[object, ...], list[Judged]] = defaultdict(list)
     for item in judged:
         if item.judgement == "contradicted":
             expected, result = item.expected, item.result
             groups[(expected.path, expected.kind, result.outcome, result.exception, _first(result.text))].append(item)
-    return [_proposal(items, by_id, lines, fingerprint) for items in groups.values()]
+    return list(groups.values())
 
 
 def _proposal(items: list[Judged], cells: dict[str, SmokeCell], lines: Lines, fingerprint: Fingerprint) -> str:
@@ -60,39 +65,43 @@ def _change(items: list[Judged], cell: SmokeCell, fingerprint: Fingerprint) -> s
         if result.outcome in ("correct", "passed"):
             return f"# it runs now: end the refusal before this version\n+ versions: '<{version}'"
         if result.outcome in ("refused", "compile-error"):
-            wanted = {"exception": result.exception, "match": _pattern(result.text)}
+            wanted = {"exception": result.exception, "match": pattern(result.text)}
             if result.outcome != expected.kind:
                 wanted["outcome"] = result.outcome
             removed = {"exception": expected.exception, "match": expected.match}
             return _signed("-", removed) + "\n" + _signed("+", wanted)
-        return "# it is no refusal any more: make it an advisory\n" + _advisory(items, cell, fingerprint)
+        return "# it is no refusal any more: make it an advisory\n" + _signed(
+            "+", advisory_entry(items, cell, fingerprint)
+        )
     if expected.kind in ("wrong", "varies"):
         if result.outcome == "correct":
             return f"# mended: end the advisory before this version\n+ versions: '<{version}'"
         return f"# it is no longer silent: the library says\n#   {result.exception}: {_first(result.text)}"
     if result.outcome in ("refused", "compile-error"):
-        return "# under refusals:\n" + _signed("+", [_refusal(items, cell)])
-    return "# under rules:\n" + _advisory(items, cell, fingerprint)
+        return "# under refusals:\n" + _signed("+", [refusal_entry(items, cell)])
+    return "# under rules:\n" + _signed("+", advisory_entry(items, cell, fingerprint))
 
 
-def _refusal(items: list[Judged], cell: SmokeCell) -> dict[str, object]:
+def refusal_entry(items: list[Judged], cell: SmokeCell) -> dict[str, object]:
+    """Return what stands under `refusals` of a kernel where a cell that should run is refused."""
     result = items[0].result
     entry: dict[str, object] = {
         "code": f"{cell.kernel.replace('.', '-').replace('_', '-')}-refuses",
         "when": _when(cell),
         "exception": result.exception,
-        "match": _pattern(result.text),
+        "match": pattern(result.text),
     }
     if result.outcome == "compile-error":
         entry["outcome"] = "compile-error"
     return entry
 
 
-def _advisory(items: list[Judged], cell: SmokeCell, fingerprint: Fingerprint) -> str:
+def advisory_entry(items: list[Judged], cell: SmokeCell, fingerprint: Fingerprint) -> dict[str, Any]:
+    """Return what stands under `rules` where a cell that should run is wrong, or breaks."""
     result = items[0].result
     worst = max(result.errors.values(), default=None)
     silent = result.outcome == "wrong"
-    entry = {
+    return {
         f"{cell.kernel.replace('.', '-').replace('_', '-')}-{result.outcome}": {
             "title": f"{cell.kernel} is {result.outcome} on SM {cell.sm}",
             "refuser": "advisory",
@@ -108,7 +117,6 @@ def _advisory(items: list[Judged], cell: SmokeCell, fingerprint: Fingerprint) ->
             "sources": [{"ref": f"compatcheck smoke {result.id}", "kind": "run"}],
         }
     }
-    return _signed("+", entry)
 
 
 def _when(cell: SmokeCell) -> dict[str, object]:
@@ -116,7 +124,7 @@ def _when(cell: SmokeCell) -> dict[str, object]:
     return {name: value for name in fields if (value := getattr(cell, name)) is not None}
 
 
-def _pattern(text: str | None) -> str:
+def pattern(text: str | None) -> str:
     """Return a regular expression for the first line, with numbers and paths left open."""
     line = re.escape(_first(text))
     return re.sub(r"(?:<path>(?:/[\w.\\+-]+)?|\d+)", ".+", line)[:200]

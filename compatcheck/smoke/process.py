@@ -54,6 +54,7 @@ class WorkerProcess:
         self._read = -1
         self._buffer = b""
         self._interrupted = False
+        self._number = 0
         self.starts = 0
 
     @property
@@ -77,6 +78,8 @@ class WorkerProcess:
         if self._interrupted:
             self.kill()
             raise WorkerGoneError("the run was stopped", stage="import")
+        self._number += 1
+        request = msgspec.structs.replace(request, number=self._number)
         try:
             os.write(self._write, protocol.encode(request))
         except OSError as error:
@@ -87,6 +90,9 @@ class WorkerProcess:
         building = False
         while True:
             message = self._next(deadline, stage, compile_timeout if building else allowance)
+            if message.number != self._number:
+                self.kill()
+                raise WorkerGoneError("the worker answered what it was not asked", stage=stage)
             if message.event == "stage":
                 stage = message.name
             elif message.event == "build":
@@ -177,6 +183,10 @@ class WorkerProcess:
                 raise WorkerGoneError("the worker was stopped", stage=stage)
             ready, _, _ = select.select([read], [], [], min(left, 1.0))
             if not ready:
+                process = self._process
+                if process is not None and process.poll() is not None and not select.select([read], [], [], 0)[0]:
+                    # A child of its own keeps the pipe open; nobody will answer.
+                    raise WorkerGoneError(self._epitaph(), stage=stage)
                 continue
             chunk = os.read(read, 1 << 16)
             if not chunk:
@@ -203,7 +213,9 @@ class WorkerProcess:
             tail = scrub(self._log.read().decode("utf-8", "replace"), 600)
         self.kill()
         last = f"; last words: {tail}" if tail else ""
-        if code is None or code >= 0:
+        if code is None:
+            return f"the worker closed its pipe without an answer{last}"
+        if code >= 0:
             return f"the worker ended with status {code}{last}"
         try:
             name = signal.Signals(-code).name

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from compatcheck.smoke.cell import SmokeCell
+from compatcheck.smoke.levels import Level
 
 
 class Request(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -20,6 +21,8 @@ class Request(msgspec.Struct, kw_only=True, omit_defaults=True):
     module: str | None = None
     level: str = "correct"
     device: str = "cuda"
+    number: int = 0
+    """Counts the requests to one process; the answer repeats it."""
 
 
 class Message(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -30,16 +33,18 @@ class Message(msgspec.Struct, kw_only=True, omit_defaults=True):
     """
 
     event: Literal["ready", "stage", "build", "done", "failed"]
+    number: int = 0
     name: str = ""
     seconds: float | None = None
     facts: dict[str, Any] = {}
     exception: str = ""
     bases: tuple[str, ...] = ()
     text: str = ""
-    outcome: str = ""
-    level: str | None = None
+    outcome: Literal["", "correct", "wrong", "passed"] = ""
+    level: Level | None = None
     stage: str | None = None
-    errors: dict[str, float] = {}
+    errors: dict[str, float | None] = {}
+    bounds: dict[str, float] = {}
     notes: dict[str, Any] = {}
     timings: dict[str, float] = {}
     poisoned: bool = False
@@ -52,7 +57,10 @@ _messages = msgspec.json.Decoder(Message)
 
 
 def encode(message: Request | Message) -> bytes:
-    """Return one line. JSON has no NaN: msgspec writes null, which the reader takes as infinite error."""
+    """Return one line. JSON has no NaN: msgspec writes null, which the reader takes as infinite error.
+
+    Raises TypeError or UnicodeEncodeError where a message holds what JSON cannot say.
+    """
     return _encoder.encode(message) + b"\n"
 
 

@@ -11,12 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from compatcheck.smoke.levels import LEVELS
+
 if TYPE_CHECKING:
     from compatcheck.smoke.cell import SmokeCell
     from compatcheck.smoke.outcome import Result
     from compatcheck.smoke.process import WorkerProcess
 
 _WORKER: pytest.StashKey[Any] = pytest.StashKey()
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 1 <= seconds < float("inf"):
+        raise ValueError(text)
+    return seconds
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -26,12 +35,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--compatcheck-only", action="append", default=[], metavar="GLOB", help="only cells whose id matches"
     )
-    group.addoption("--compatcheck-level", default="correct", help="import, compile, launch, correct or graph")
+    group.addoption("--compatcheck-level", choices=LEVELS, default="correct", help="how far to take each cell")
     group.addoption("--compatcheck-matrix", default=None, help="another matrix than the packaged one")
     group.addoption(
         "--compatcheck-kernels", default="compatcheck.smoke.kernels:KERNELS", help="module:name of the kernels"
     )
-    group.addoption("--compatcheck-timeout", type=float, default=60.0, help="seconds for one cell")
+    group.addoption("--compatcheck-timeout", type=_seconds, default=60.0, help="seconds for one cell")
 
 
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -76,6 +85,8 @@ class CellCollector(pytest.Collector):
             cells = plan_cells(options, loaded, here, load_kernels(options.kernels)).cells
         except (MatrixError, UsageError) as error:
             raise pytest.UsageError(str(error)) from error
+        except (ImportError, AttributeError) as error:
+            raise pytest.UsageError(f"--compatcheck-kernels {options.kernels}: {error}") from error
         device = here.devices()[0]
         for cell in cells:
             item = CellItem.from_parent(self, name=cell.id, cell=cell, device=device)
@@ -95,15 +106,16 @@ class CellItem(pytest.Item):
 
     def runtest(self) -> None:
         """Run the cell in the worker; raise what it did where that is no success."""
-        result = self._result()
-        if result.outcome in ("correct", "passed"):
-            return
-        if result.outcome == "unavailable" and self.cell.expected.kind != "absent":
-            pytest.skip(f"{result.missing} missing: {result.missing_what}")
         from compatcheck.smoke.judge import judge
 
+        result, kind = self._result(), self.cell.expected.kind
         judgement, why = judge(self.cell.expected, result)
-        if self.cell.expected.kind not in ("supported", "unknown") and judgement == "confirmed":
+        if judgement == "unproven" and (result.outcome != "passed" or kind in ("refused", "compile-error")):
+            # A refusal that comes at launch is not there at a lower level: neither kept nor broken.
+            pytest.skip(why)
+        if result.outcome in ("correct", "passed"):
+            return
+        if kind not in ("supported", "unknown") and judgement == "confirmed":
             raise AsDeclaredError(why)
         raise CellError(f"{why}\n{result.exception or ''}: {result.text or ''}\n{result.errors or ''}".strip())
 

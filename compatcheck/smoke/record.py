@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import IO
@@ -36,36 +37,65 @@ class Record:
 
     def append(self, result: Result) -> None:
         """Add a line and hand it to the operating system at once."""
-        self._stream.write(msgspec.json.encode(result) + b"\n")
-        self._stream.flush()
+        _write(self.path, self._stream, result)
 
     def __enter__(self) -> Record:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._stream.close()
+        with contextlib.suppress(OSError):  # what could not be written was said when it was
+            self._stream.close()
+
+
+def _write(path: Path, stream: IO[bytes], line: Result | Header) -> None:
+    try:
+        stream.write(msgspec.json.encode(line) + b"\n")
+        stream.flush()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def open_record(path: Path, header: Header, *, resume: bool) -> Record:
     """Start a record, or continue one that was made with the same GPU, versions, matrix and level.
 
     Raises `RecordError` where the record to continue is of something else, is no record, or has a damaged line that
-    is not the last one (a run that was killed may leave half a line at the end; it is cut off).
+    is not the last one (a run that was killed may leave half a line at the end; it is cut off), and where another run
+    has it open: two runs in one file would tear each other's lines.
     """
     results: dict[str, Result] = {}
     path.parent.mkdir(parents=True, exist_ok=True)
-    if resume and path.exists():
-        kept, results = _read(path, header)
-        stream: IO[bytes] = path.open("r+b")
-        stream.truncate(kept)
-        stream.seek(0, os.SEEK_END)
-    else:
-        stream = path.open("wb")
-    record = Record(path, stream, results)
-    if stream.tell() == 0:
-        stream.write(msgspec.json.encode(header) + b"\n")
-        stream.flush()
-    return record
+    # Opened without truncation: until it is locked it may be another run's.
+    stream = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+b")
+    try:
+        _lock(path, stream)
+        kept = 0
+        if resume:
+            kept, results = _read(path, header)
+        if path.is_file():
+            stream.truncate(kept)
+            stream.seek(kept)
+        if kept == 0:
+            _write(path, stream, header)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            stream.close()
+        raise
+    return Record(path, stream, results)
+
+
+def _lock(path: Path, stream: IO[bytes]) -> None:
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        return
+    try:
+        fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise RecordError(
+            f"{path}: another run is writing this record; wait for it, or give another --record"
+        ) from error
+    except OSError:
+        return  # a file system without locks
 
 
 def _read(path: Path, header: Header) -> tuple[int, dict[str, Result]]:

@@ -11,7 +11,7 @@ from compatcheck.smoke.cells import Target, plan
 from compatcheck.smoke.classify import classify
 from compatcheck.smoke.coverage import coverage
 from compatcheck.smoke.evidence import CellEvidence, Evidence, cell_evidence
-from compatcheck.smoke.judge import judge_all
+from compatcheck.smoke.judge import borne_out, judge_all
 from compatcheck.smoke.outcome import Judged, Result
 from compatcheck.smoke.routes import route_cells
 
@@ -50,8 +50,8 @@ def _result(kept: CellEvidence, cell: SmokeCell) -> Result:
     level, tolerance = kept.level, kept.tolerance
     if tolerance is not None and cell.tolerance < tolerance:
         tolerance = cell.tolerance
-        if outcome == "correct" and max(kept.errors.values(), default=0.0) > tolerance:
-            outcome, level = "wrong", "launch"
+    if tolerance is not None or not kept.errors:
+        outcome, level = borne_out(outcome, level, kept.errors, kept.bounds, tolerance or 0.0)
     return Result(
         id=kept.id,
         outcome=outcome,
@@ -64,6 +64,7 @@ def _result(kept: CellEvidence, cell: SmokeCell) -> Result:
         stage=kept.stage,
         errors=kept.errors,
         tolerance=tolerance,
+        bounds=kept.bounds,
         notes=kept.notes,
         timings=kept.timings,
         reruns=kept.reruns,

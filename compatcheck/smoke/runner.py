@@ -16,9 +16,10 @@ import msgspec
 from compatcheck.smoke import protocol
 from compatcheck.smoke.cell import SmokeCell
 from compatcheck.smoke.classify import build_failed, build_killed, classify
-from compatcheck.smoke.judge import settled
+from compatcheck.smoke.judge import borne_out, settled
 from compatcheck.smoke.kernels.base import SmokeKernel
 from compatcheck.smoke.levels import reaches
+from compatcheck.smoke.measure import INFINITE
 from compatcheck.smoke.modules import Module, ModuleTable
 from compatcheck.smoke.outcome import Result
 from compatcheck.smoke.process import WorkerGoneError, WorkerProcess
@@ -300,12 +301,15 @@ def _once(worker: WorkerProcess, cell: SmokeCell, device: str, options: RunnerOp
     if answer.event == "failed":
         return _failed(cell, answer, reruns)
     timings = {name: round(value, 4) for name, value in answer.timings.items()}
+    errors = {name: INFINITE if value is None else _rounded(value) for name, value in answer.errors.items()}
+    outcome, level = borne_out(answer.outcome or "passed", answer.level, errors, answer.bounds, cell.tolerance)
     return Result(
         id=cell.id,
-        outcome=answer.outcome,  # type: ignore[arg-type]
-        level=answer.level,
-        errors={name: _rounded(value) for name, value in answer.errors.items()},
+        outcome=outcome,
+        level=level,
+        errors=errors,
         tolerance=cell.tolerance if answer.errors else None,
+        bounds=answer.bounds,
         notes=answer.notes,
         timings={**timings, "total": round(seconds, 4)},
         reruns=reruns,

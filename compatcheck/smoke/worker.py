@@ -15,10 +15,10 @@ from typing import Any
 
 from compatcheck.smoke import protocol
 from compatcheck.smoke.build_watch import watch_builds
-from compatcheck.smoke.classify import out_of_memory, sticky
+from compatcheck.smoke.classify import exhausted, out_of_memory, sticky
 from compatcheck.smoke.kernels.base import SmokeKernel, symbol
 from compatcheck.smoke.levels import reaches
-from compatcheck.smoke.scrub import scrub
+from compatcheck.smoke.scrub import clip, scrub
 
 
 class Worker:
@@ -29,9 +29,14 @@ class Worker:
         self._out = os.fdopen(writer, "wb", buffering=0)
         self._kernels = {kernel.name: kernel for kernel in kernels}
         self._built: list[str] = []
+        self._pid = os.getpid()
+        self._number = 0
 
     def say(self, message: protocol.Message) -> None:
-        """Write one line to the runner."""
+        """Write one line to the runner. A copy of this process that a library forked says nothing, and ends."""
+        if os.getpid() != self._pid:
+            os._exit(1)
+        message.number = self._number
         self._out.write(protocol.encode(message))
 
     def serve(self) -> None:
@@ -41,8 +46,10 @@ class Worker:
             request = protocol.decode_request(line)
             if request.op == "exit":
                 return
+            self._number = request.number
             try:
                 answer = self._answer(request)
+                protocol.encode(answer)
             except BaseException as error:
                 answer = self._failure(error)
             self.say(answer)
@@ -89,21 +96,22 @@ class Worker:
         notes = {**done.notes, **({"built_while_running": list(self._built)} if self._built else {})}
         return protocol.Message(
             event="done",
-            outcome=done.outcome,
-            level=done.level,
-            errors=done.errors,
+            outcome=done.outcome,  # type: ignore[arg-type]  # the runner refuses any other
+            level=done.level,  # type: ignore[arg-type]
+            errors=dict(done.errors),
+            bounds=done.bounds,
             notes=notes,
             timings={**timings, **done.timings},
         )
 
     def _failure(self, error: BaseException) -> protocol.Message:
-        text = str(error)
-        bases = tuple(base.__name__ for base in type(error).__mro__[1:] if base is not object)
-        fatal = sticky(text) or out_of_memory(type(error).__name__, text) or not isinstance(error, Exception)
+        text = _words(error)
+        name, *bases = (speakable(base.__name__) for base in type(error).__mro__ if base is not object)
+        fatal = sticky(text) or out_of_memory(name, text) or exhausted((name, *bases), text)
         return protocol.Message(
             event="failed",
-            exception=type(error).__name__,
-            bases=bases,
+            exception=name,
+            bases=tuple(bases),
             text=scrub(text, 6000),
             stage=self._at,
             poisoned=fatal,
@@ -126,6 +134,18 @@ class Worker:
         if seconds is not None:
             self._built.append(name)
         self.say(protocol.Message(event="build", name=name, seconds=seconds))
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return speakable(clip(str(error)))
+    except Exception as second:
+        return f"(its text cannot be had: {type(second).__name__})"
+
+
+def speakable(text: str) -> str:
+    """Return a text that JSON can hold: half characters (from undecodable bytes) become '?'."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def load_kernels(path: str) -> list[SmokeKernel]:

@@ -205,3 +205,17 @@ def test_ctrl_c_keeps_the_results_and_leaves_no_process(tmp_path: Path) -> None:
     children = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
     mine = [line for line in children.splitlines() if "compatcheck.smoke.worker" in line and str(os.getpid()) in line]
     assert mine == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--timeout", "nan"), ("--timeout", "inf"), ("--compile-timeout", "inf"), ("--budget", "nan"), ("--shard", "²/2")],
+)
+def test_no_number_is_a_usage_error(arguments: tuple[str, str]) -> None:
+    from click.testing import CliRunner
+
+    from compatcheck.cli.smoke import smoke
+
+    done = CliRunner().invoke(smoke, [*arguments, "--list"])
+    assert done.exit_code == 2, done.output
+    assert arguments[0] in done.output

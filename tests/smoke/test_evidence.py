@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,10 @@ def test_evidence_survives_the_file(tmp_path: Path) -> None:
         (b"[]", "not an evidence file"),
         (b"nonsense", "not JSON"),
         (b"\xff\xfe", "not JSON"),
+        (b'{"a":' * 100_000, "not JSON"),
+        (msgspec.json.encode(document(cell("a", "correct", "confirmed"), cell("a", "wrong", "contradicted"))), "once"),
+        (msgspec.json.encode(document(cell("a", "correct", "confirmed", run=1))), "there are 1 runs"),
+        (msgspec.json.encode(document(cell("a", "correct", "confirmed", run=-1))), "run -1"),
     ],
 )
 def test_unreadable_evidence_says_where_and_why(tmp_path: Path, content: bytes, words: str) -> None:
@@ -93,6 +98,16 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
         write_evidence(path, document(cell("b", "correct", "confirmed")))
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["e.json"]
+
+
+def test_what_is_no_file_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_evidence(pipe, document())
+    assert b"NVIDIA H200" in os.read(reader, 1 << 16)
+    os.close(reader)
+    assert pipe.is_fifo()
 
 
 def test_diff_tells_versions_and_cells_apart() -> None:

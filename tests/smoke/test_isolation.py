@@ -16,6 +16,14 @@ WAYS = [
     ("illegal-address", "crashed", "illegal memory access"),
     ("out-of-memory", "crashed", ""),
     ("hanging", "timeout", "no answer within 2 s"),
+    ("dying-with-a-child", "crashed", "status 3"),
+    ("stopping", "timeout", "no answer within 2 s"),
+    ("closing-its-pipes", "crashed", "closed its pipe"),
+    ("without-descriptors", "crashed", "Too many open files"),
+    ("recursing", "crashed", "recursion"),
+    ("beyond", "crashed", "gone"),
+    ("interrupted", "crashed", ""),
+    ("unheard-of", "crashed", "splendid"),
 ]
 
 
@@ -72,3 +80,34 @@ def test_a_declared_refusal_is_believed_at_once(journal: Callable[[], list[str]]
 def test_the_libraries_output_does_not_disturb_the_protocol() -> None:
     results, _ = drive([fake("fine", "noisy")])
     assert results["noisy"].outcome == "correct"
+
+
+def test_an_answer_is_never_taken_for_another_cells() -> None:
+    cells = [fake("forking", "twice"), fake("stopping", "mute"), fake("fine", "after")]
+    results, _ = drive(cells, timeout=2.0)
+    assert [results[i].outcome for i in ("twice", "mute", "after")] == ["correct", "timeout", "correct"]
+
+
+@pytest.mark.parametrize(
+    ("driver", "outcome", "errors"),
+    [
+        ("too-far-off", "wrong", {"out": 5.0}),
+        ("not-a-number", "wrong", {"out": 1e30}),
+        ("uncompared", "passed", {}),
+    ],
+)
+def test_right_is_only_what_its_errors_bear_out(driver: str, outcome: str, errors: dict[str, float]) -> None:
+    results, _ = drive([fake(driver, "claim")], rerun=False)
+    assert (results["claim"].outcome, results["claim"].errors) == (outcome, errors)
+
+
+@pytest.mark.parametrize("driver", ["half-characters", "megabytes"])
+def test_a_refusal_is_seen_whatever_its_text(driver: str) -> None:
+    expected = Expectation(kind="refused", exception="ValueError", match=r"head \d+ is not for us")
+    results, _ = drive([fake(driver, "no", expected=expected)])
+    assert (results["no"].outcome, results["no"].reruns) == ("refused", 0)
+
+
+def test_an_exception_without_words_is_told_apart_from_a_crash() -> None:
+    results, _ = drive([fake("silent", "no")], rerun=False)
+    assert (results["no"].outcome, results["no"].exception) == ("refused", "SilentError")

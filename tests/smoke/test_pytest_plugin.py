@@ -41,9 +41,11 @@ rules:
 """
 
 
-def run(tmp_path: Path, *arguments: str, wrong: str = "fake.wrong") -> tuple[int, str]:
-    (tmp_path / "conftest.py").write_text(CONFTEST)
-    (tmp_path / "m.yaml").write_text(MATRIX % wrong)
+def run(
+    tmp_path: Path, *arguments: str, wrong: str = "fake.wrong", conftest: str = CONFTEST, matrix: str | None = None
+) -> tuple[int, str]:
+    (tmp_path / "conftest.py").write_text(conftest)
+    (tmp_path / "m.yaml").write_text(matrix or MATRIX % wrong)
     command = [sys.executable, "-m", "pytest", *_plugin(), "-p", "no:cacheprovider", "-rA"]
     command += ["--compatcheck-kernels", FAKES, "--compatcheck-matrix", str(tmp_path / "m.yaml"), *arguments]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=_environ(), check=False)
@@ -59,7 +61,7 @@ def _plugin() -> list[str]:
 def _environ() -> dict[str, str]:
     import os
 
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
+    return {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}."}
 
 
 def test_cells_are_items_with_their_ids(tmp_path: Path) -> None:
@@ -92,3 +94,44 @@ def test_without_the_option_nothing_is_collected(tmp_path: Path) -> None:
 def test_the_plugin_imports_no_torch() -> None:
     code = "import sys, compatcheck.smoke.pytest_plugin; sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+REFUSED = """
+  fake.refuses:
+    title: d
+    library: torch
+    symbol: "json:loads"
+    phase: decode
+    sms: ["9.0"]
+    head_sizes: [{values: [64]}]
+    refusals: [{code: no-7, when: {head_size: {not: [64]}}, exception: ValueError, match: not for us, sources: [s]}]
+rules:
+"""
+
+
+@pytest.mark.parametrize(("level", "said"), [("import", "skipped"), ("launch", "xfailed")])
+def test_a_refusal_is_asked_for_where_it_can_come(tmp_path: Path, level: str, said: str) -> None:
+    (tmp_path / "refusing.py").write_text(
+        "from tests.smoke.broken.fine import Refusing\n"
+        "class Refuses(Refusing):\n    name = 'refuses'\n    ids = ('fake.refuses',)\n"
+        "KERNELS = [Refuses()]\n"
+    )
+    code, out = run(
+        tmp_path,
+        *("--compatcheck", "--compatcheck-only", "*no-7*", "--compatcheck-level", level),
+        *("--compatcheck-kernels", "refusing:KERNELS"),
+        conftest="from compatcheck.host import model\nmodel.Host.sms = lambda self: ('9.0',)\n",
+        matrix=(MATRIX % "fake.wrong").replace("rules:\n", REFUSED.lstrip("\n"), 1),
+    )
+    assert code == 0, out
+    assert f"1 {said} in" in out, out
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--compatcheck-level", "high"), ("--compatcheck-timeout", "nan"), ("--compatcheck-kernels", "nowhere:KERNELS")],
+)
+def test_a_wrong_option_is_a_usage_error(tmp_path: Path, option: str, value: str) -> None:
+    code, out = run(tmp_path, "--compatcheck", option, value)
+    assert code == pytest.ExitCode.USAGE_ERROR, out
+    assert "INTERNALERROR" not in out

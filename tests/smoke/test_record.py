@@ -77,3 +77,29 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     path.write_text("hello\nworld\n")
     with pytest.raises(RecordError, match=r"r\.jsonl:1: not a record"):
         open_record(path, HEADER, resume=True)
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_record_is_of_one_run_at_a_time(tmp_path: Path, resume: bool) -> None:
+    path = tmp_path / "r.jsonl"
+    with open_record(path, HEADER, resume=False) as record:
+        record.append(Result(id="a", outcome="correct"))
+        with pytest.raises(RecordError, match="another run is writing"):
+            open_record(path, HEADER, resume=resume)
+        record.append(Result(id="b", outcome="correct"))
+    with open_record(path, HEADER, resume=True) as record:
+        assert set(record.results) == {"a", "b"}
+
+
+def test_a_new_run_starts_anew(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    write(path, "a", "b")
+    write(path)
+    assert path.read_bytes().count(b"\n") == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_a_full_disk_names_the_record() -> None:
+    with pytest.raises(OSError, match="No space left") as caught:
+        open_record(Path("/dev/full"), HEADER, resume=False)
+    assert caught.value.filename == "/dev/full"

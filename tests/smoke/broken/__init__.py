@@ -5,6 +5,7 @@ from __future__ import annotations
 from compatcheck.smoke.kernels.base import SmokeKernel
 from tests.smoke.broken.fatal import Aborting, Exiting, Hanging, IllegalAddress, OutOfMemory, Segfaulting
 from tests.smoke.broken.fine import Fine, Heavy, Miscounting, Refusing, Unbuildable, Wrong
+from tests.smoke.broken.hostile import HOSTILE
 
 KERNELS: list[SmokeKernel] = [
     Fine(),
@@ -19,4 +20,5 @@ KERNELS: list[SmokeKernel] = [
     IllegalAddress(),
     OutOfMemory(),
     Segfaulting(),
+    *HOSTILE,
 ]
