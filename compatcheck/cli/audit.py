@@ -185,14 +185,10 @@ def _show(
 
 
 def _write(path: Path, text: str) -> None:
-    import os
+    from compatcheck.atomic import write_atomically
 
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
+        write_atomically(path, text.encode("utf-8"))
     except OSError as error:
         click.echo(f"compatcheck audit: {path}: cannot be written: {error.strerror}", err=True)
         sys.exit(INTERNAL)
-    finally:
-        temporary.unlink(missing_ok=True)

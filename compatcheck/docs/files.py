@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
+from compatcheck.atomic import write_atomically
 from compatcheck.docs.environment import DocsError
 
 
@@ -25,22 +24,4 @@ def write_text(path: Path, text: str) -> None:
 
     Raises `OSError`; the old file stays then.
     """
-    path = Path(os.path.realpath(path))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(text.encode("utf-8"))
-        os.chmod(name, mode)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    """Return which permissions new files are without; it can only be read by setting it."""
-    found = os.umask(0o077)
-    os.umask(found)
-    return found
+    write_atomically(path, text.encode("utf-8"), parents=True)

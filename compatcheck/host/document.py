@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 from pathlib import Path
 
 import msgspec
 
+from compatcheck.atomic import write_atomically
 from compatcheck.host.json_position import line_column, locate
 from compatcheck.host.model import SCHEMA, Host, Record
 
@@ -102,26 +101,10 @@ def save_host(host: Host, path: str | Path) -> None:
 
     Raises `HostFileError` where it cannot be written; an older document is then still whole.
     """
-    import tempfile
-
-    target = Path(os.path.realpath(path))
-    temporary: str | None = None
     try:
-        mode = target.stat().st_mode & 0o777 if target.exists() else 0o644
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(dump_host(host))
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, mode)
-        os.replace(temporary, target)
-    except BaseException as error:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-        if isinstance(error, OSError):
-            raise HostFileError(path, f"cannot be written: {error.strerror or type(error).__name__}") from None
-        raise
+        write_atomically(Path(path), dump_host(host))
+    except OSError as error:
+        raise HostFileError(path, f"cannot be written: {error.strerror or type(error).__name__}") from None
 
 
 def _decode_any(raw: bytes, text: str, path: str | Path) -> object:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from compatcheck.smoke.atomic import write_atomically
+from compatcheck.atomic import write_atomically
 from compatcheck.smoke.coverage import Coverage
 from compatcheck.smoke.fingerprint import Fingerprint
 from compatcheck.smoke.outcome import Judged, Judgement, Outcome
@@ -127,7 +127,7 @@ def make_evidence(
 
 def write_evidence(path: Path, evidence: Evidence) -> None:
     """Write atomically: readers see the old file or the new one, never half of it. Raises OSError."""
-    write_atomically(path, msgspec.json.format(msgspec.json.encode(evidence), indent=1) + b"\n")
+    write_atomically(path, msgspec.json.format(msgspec.json.encode(evidence), indent=1) + b"\n", parents=True)
 
 
 def read_evidence(path: Path) -> Evidence:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from compatcheck.smoke.atomic import write_atomically
+from compatcheck.atomic import write_atomically
 from compatcheck.smoke.fingerprint import Fingerprint
 from compatcheck.smoke.outcome import Judged
 
@@ -56,7 +56,7 @@ def junit_xml(judged: Sequence[Judged], fingerprint: Fingerprint) -> bytes:
 
 def write_junit(path: Path, judged: Sequence[Judged], fingerprint: Fingerprint) -> None:
     """Write atomically. Raises OSError."""
-    write_atomically(path, junit_xml(judged, fingerprint))
+    write_atomically(path, junit_xml(judged, fingerprint), parents=True)
 
 
 def _clean(text: str) -> str:

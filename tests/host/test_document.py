@@ -168,7 +168,7 @@ def test_a_full_disk_leaves_the_old_document_whole(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(f"compatcheck.host.document.os.{failing}", full)
+    monkeypatch.setattr(f"compatcheck.atomic.os.{failing}", full)
     with pytest.raises(HostFileError, match=r"host.json: cannot be written: No space left on device"):
         save_host(Host(), path)
     assert path.read_text() == TEXT
@@ -179,7 +179,7 @@ def test_an_interrupt_leaves_no_half_written_file(tmp_path: Path, monkeypatch: p
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("compatcheck.host.document.os.fsync", interrupted)
+    monkeypatch.setattr("compatcheck.atomic.os.fsync", interrupted)
     with pytest.raises(KeyboardInterrupt):
         save_host(HOST, tmp_path / "host.json")
     assert os.listdir(tmp_path) == []
