@@ -62,6 +62,8 @@ def _bounds(spec: str) -> list[tuple[Callable[[Version, Version], bool], Version
             return None
         if operator not in _ORDER or bound.local is not None:
             return None
+        if operator == "<" and bound.is_postrelease and not bound.is_prerelease:
+            return None  # which pre-releases are meant is packaging's to say
         bounds.append((_ORDER[operator], bound))
     return bounds
 

@@ -55,7 +55,7 @@ APPEND = "nvfp4_quantize_append_paged_kv_cache_with_slot_mapping"
         ),
         (
             "torch.AcceleratorError: CUDA error: an illegal memory access was encountered",
-            "vllm-deepseek-v4-offload",
+            "fi-xqa-dtype-fallthrough",
             "words that any fault on the GPU prints",
         ),
         ("INFO Using FLASHINFER_MLA_SPARSE_DSV41 as the backend of this layer", None, None),

@@ -65,6 +65,22 @@ def test_ranges_mean_what_packaging_makes_of_them(bounds: list[tuple[str, str]],
     assert contains(spec, version + local) is meant
 
 
+SPELLED = [
+    f"{release}{suffix}"
+    for release in ("0.0", "0.1", "1.0", "1.1.0")
+    for suffix in ("", ".dev0", ".dev1", "a1", "rc1", ".post1", ".post1.dev2", ".post2")
+]
+
+
+@pytest.mark.parametrize("operator", ["<", "<=", ">", ">=", "==", "!="])
+def test_each_order_means_what_packaging_makes_of_it(operator: str) -> None:
+    """Every pair of spellings: the few that differ (`<0.1.post1` takes 0.1.dev0) are too rare to be drawn."""
+    for bound in SPELLED:
+        meant = SpecifierSet(operator + bound)
+        for version in SPELLED:
+            assert contains(operator + bound, version) is meant.contains(version, prereleases=True), (bound, version)
+
+
 @pytest.mark.parametrize("spec", ["1.0", "=1.0", ">=x", "<", "0.6.dev0", ">=1.0,,<2.dev0", "=>1.0"])
 def test_what_is_no_range(spec: str) -> None:
     try:
