@@ -38,9 +38,9 @@ def specifiers(text: str) -> SpecifierSet:
 
 def _before(version: Version, bound: Version) -> bool:
     """Compare as "<" does: a pre-release of the bound itself is older than it, but not meant."""
-    return version < bound and (
-        bound.is_prerelease or not version.is_prerelease or version.base_version != bound.base_version
-    )
+    if bound.is_prerelease or not version.is_prerelease:
+        return version < bound
+    return version < bound and parse(version.base_version) != parse(bound.base_version)  # 0.7 and 0.7.0 are one
 
 
 _ORDER: dict[str, Callable[[Version, Version], bool]] = {">=": ge, "<=": le, "<": _before, "==": eq, "!=": ne}

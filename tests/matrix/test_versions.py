@@ -67,7 +67,7 @@ def test_ranges_mean_what_packaging_makes_of_them(bounds: list[tuple[str, str]],
 
 SPELLED = [
     f"{release}{suffix}"
-    for release in ("0.0", "0.1", "1.0", "1.1.0")
+    for release in ("0.0", "0.0.0", "0.1", "1", "1.0", "1.1.0")
     for suffix in ("", ".dev0", ".dev1", "a1", "rc1", ".post1", ".post1.dev2", ".post2")
 ]
 
