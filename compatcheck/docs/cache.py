@@ -1,4 +1,4 @@
-"""Where caches of this package lie, and compiled templates there. A cache that cannot be used is done without."""
+"""Compiled templates in the user's cache directory. A cache that cannot be used is done without."""
 
 from __future__ import annotations
 
@@ -8,15 +8,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from compatcheck.caches import cache_folder
+
 if TYPE_CHECKING:
     from jinja2 import BytecodeCache
-
-
-def cache_folder() -> Path:
-    """Return where caches of this package lie."""
-    base = os.environ.get("COMPATCHECK_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
-    folder = Path(base) if base else Path(os.path.expanduser("~")) / ".cache"
-    return folder / "compatcheck"
 
 
 def compiled_templates(salt: bytes) -> BytecodeCache | None:
@@ -35,8 +30,8 @@ def compiled_templates(salt: bytes) -> BytecodeCache | None:
             with contextlib.suppress(OSError):
                 super().dump_bytecode(bucket)
 
-    folder = cache_folder() / "templates"
     try:
+        folder = Path(cache_folder()) / "templates"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = folder.stat()
     except OSError:

@@ -9,14 +9,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 
-from compatcheck.docs.cache import cache_folder
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from compatcheck.caches import cache_folder
 
 T = TypeVar("T")
 
@@ -35,7 +33,10 @@ def recall(name: str, type_: type[T]) -> T | None:
 
 def keep(name: str, value: Any) -> None:
     """Keep a value under a name, in place of what was kept there."""
-    path = _file(name)
+    try:
+        path = _file(name)
+    except OSError:
+        return
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
     body = msgspec.msgpack.encode(value)
     try:
@@ -50,4 +51,4 @@ def keep(name: str, value: Any) -> None:
 
 
 def _file(name: str) -> Path:
-    return cache_folder() / f"docs-{''.join(c if c.isalnum() else '-' for c in name)}.bin"
+    return Path(cache_folder()) / f"docs-{''.join(c if c.isalnum() else '-' for c in name)}.bin"

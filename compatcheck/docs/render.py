@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from compatcheck.caches import cache_folder
 from compatcheck.docs import header
-from compatcheck.docs.cache import cache_folder
 from compatcheck.docs.environment import DocsError, default_templates, environment, render
 from compatcheck.docs.files import read_text, write_text
 from compatcheck.docs.lines import Shown
@@ -177,9 +177,9 @@ def known_current(digest: str, output: Path) -> bool:
 
 def remember(digest: str, files: dict[str, str]) -> None:
     """Keep the digests of what was rendered from these inputs. A cache that cannot be written is ignored."""
-    path = _known_file(digest)
     digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()}
     try:
+        path = _known_file(digest)
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(f".{os.getpid()}.tmp")
         temporary.write_bytes(msgspec.json.encode(digests))
@@ -189,4 +189,4 @@ def remember(digest: str, files: dict[str, str]) -> None:
 
 
 def _known_file(digest: str) -> Path:
-    return cache_folder() / f"docs-{digest[:32]}.json"
+    return Path(cache_folder()) / f"docs-{digest[:32]}.json"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from compatcheck.caches import cache_folder
 from compatcheck.matrix.errors import MatrixError, Problem
 from compatcheck.matrix.files import read_bytes
 from compatcheck.matrix.model import Matrix
@@ -158,17 +159,14 @@ def _key(path: tuple[str | int, ...]) -> str:
 
 
 def _cache_file(digest: str, files: list[tuple[str, bytes]]) -> str | None:
-    base = os.environ.get("COMPATCHECK_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
-    folder = base or os.path.join(os.path.expanduser("~"), ".cache")
-    if folder.startswith("~"):  # nobody's home is known
-        return None
     try:
+        folder = cache_folder()
         model = b"".join(read_bytes(os.path.join(_HERE, name)) for name in _DECIDING)
-    except MatrixError:
+    except (OSError, MatrixError):
         return None
     names = "\0".join(name for name, _ in files).encode("utf-8", "surrogateescape")
     key = hashlib.sha256(digest.encode() + model + names).hexdigest()[:32]
-    return os.path.join(folder, "compatcheck", f"matrix-{key}.json")
+    return os.path.join(folder, f"matrix-{key}.json")
 
 
 def _recall(path: str | None) -> Kept | None:

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from compatcheck import __version__
+from compatcheck.caches import cache_folder
 from compatcheck.matrix.errors import MatrixError
 from compatcheck.matrix.load import LoadedMatrix, default_path, load
 from compatcheck.matrix.sm import parse_sm
@@ -269,10 +270,8 @@ def _record_path(options: SmokeOptions, fingerprint: Fingerprint) -> Path:
         return options.record
     if options.evidence is not None:
         return options.evidence.with_name(options.evidence.name + ".jsonl")
-    base = os.environ.get("COMPATCHECK_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
-    folder = Path(base) if base else Path.home() / ".cache"
     key = hashlib.sha256(msgspec.json.encode([fingerprint.identity(), options.level])).hexdigest()[:16]
-    return folder / "compatcheck" / "smoke" / f"{key}.jsonl"
+    return Path(cache_folder()) / "smoke" / f"{key}.jsonl"
 
 
 def _no_gpu(planned: Plan) -> None:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import pytest
 
+from compatcheck.caches import cache_folder
 from compatcheck.docs import answering, linear_grid
 from compatcheck.docs.asking import Asking
-from compatcheck.docs.cache import cache_folder
 from compatcheck.docs.linear_asks import Ask
 from compatcheck.docs.render import render_all
 from compatcheck.docs.sheets import Answered
@@ -66,7 +66,7 @@ def kept(filled: tuple[Path, dict[str, str]], tmp_path: Path, monkeypatch: pytes
     shutil.copytree(filled[0], tmp_path / "cache")
     monkeypatch.setenv("COMPATCHECK_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(answering, "cores", lambda: 1)
-    return cache_folder()
+    return Path(cache_folder())
 
 
 @pytest.fixture
@@ -190,5 +190,5 @@ def test_templates_compiled_by_someone_else_are_not_read(tmp_path: Path, monkeyp
 
     monkeypatch.setenv("COMPATCHECK_CACHE_DIR", str(tmp_path))
     assert compiled_templates(b"") is not None
-    (cache_folder() / "templates").chmod(0o777)
+    (Path(cache_folder()) / "templates").chmod(0o777)
     assert compiled_templates(b"") is None
