@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 import msgspec
 
-from compatcheck.cli.batch_parts import judge_in_parts, processes
+from compatcheck.cli.batch_parts import Problem, judge_in_parts, processes
+from compatcheck.cli.batch_runs import runs
 from compatcheck.cli.complain import complain
 from compatcheck.cli.exit_codes import USAGE, of_verdicts
 from compatcheck.resolve.configuration import FIELDS, Configuration
@@ -51,11 +52,11 @@ def run_batch(loaded: LoadedMatrix, path: Path, defaults: Configuration, format_
     if lines and not lines[-1].strip():
         lines.pop()
 
-    job = _Job(loaded, lines, name, defaults, format_, alternatives)
+    job = _Job(loaded, lines, name, Kinds(loaded.resolver, defaults), format_, alternatives)
     parts = processes(len(lines)) if format_ == "jsonl" else 1
     with _uncollected():
-        problems, seen = judge_in_parts(len(lines), parts, job, sys.stdout.buffer)
-    return _tell(problems) if problems else of_verdicts(seen)
+        problems, seen = judge_in_parts(runs(lines, parts), job, sys.stdout.buffer)
+    return _tell([text for _, text in problems]) if problems else of_verdicts(seen)
 
 
 @contextmanager
@@ -77,21 +78,21 @@ class _Job(msgspec.Struct):
     loaded: LoadedMatrix
     lines: list[bytes]
     name: str
-    defaults: Configuration
+    kinds: Kinds
     format_: str
     alternatives: bool
+    known: dict[int, tuple[Verdict, bytes]] = {}
+    """Verdicts by their ids, and how they are written."""
 
-    def read(self, start: int, stop: int) -> tuple[tuple[Kinds, list[Row]], list[str]]:
+    def read(self, start: int, stop: int) -> tuple[list[Row], list[Problem]]:
         """Return some of the lines as they were read, and the problems of those that cannot be."""
-        kinds = Kinds(self.loaded.resolver, self.defaults)
-        rows, problems = _read(kinds, self.lines[start:stop], self.name, start + 1)
-        return (kinds, rows), problems
+        return _read(self.kinds, self.lines[start:stop], self.name, start + 1)
 
-    def write(self, read: tuple[Kinds, list[Row]], out: BinaryIO) -> set[VerdictName]:
+    def write(self, rows: list[Row], out: BinaryIO) -> set[VerdictName]:
         """Judge lines that were read and write the answers; return which verdicts there were."""
-        kinds, rows = read
+        kinds = self.kinds
         verdicts = (_judge(self.loaded, kinds, r) for r in rows) if self.alternatives else map(kinds.judge, rows)
-        return _write(iter(verdicts), self.name, self.format_, out)
+        return _write(iter(verdicts), self, out)
 
 
 def _tell(problems: list[str]) -> int:
@@ -114,10 +115,10 @@ def _judge(loaded: LoadedMatrix, kinds: Kinds, row: Row) -> Verdict:
     return verdict
 
 
-def _read(kinds: Kinds, lines: list[bytes], name: str, first: int) -> tuple[list[Row], list[str]]:
+def _read(kinds: Kinds, lines: list[bytes], name: str, first: int) -> tuple[list[Row], list[Problem]]:
     decode = msgspec.json.Decoder(dict[str, Any]).decode
     rows: list[Row] = []
-    problems: list[str] = []
+    problems: list[Problem] = []
     for number, line in enumerate(lines, start=first):
         try:
             fields = decode(line)
@@ -126,11 +127,12 @@ def _read(kinds: Kinds, lines: list[bytes], name: str, first: int) -> tuple[list
                 fields = _carefully(line)
             rows.append(kinds.read(fields))
         except (msgspec.MsgspecError, RecursionError) as error:
-            problems.append(_problem(name, number, line, _sharper(line, error)))
+            problems.append((number, _problem(name, number, line, _sharper(line, error))))
         except _TwiceError as error:
-            problems.append(f"{name}:{number}:{error.column}: {error.key} is given twice")
+            problems.append((number, f"{name}:{number}:{error.column}: {error.key} is given twice"))
         except ConfigurationError as error:
-            problems += [f"{name}:{number}:{_column(line, field)}: {field}: {text}" for field, text in error.problems]
+            for field, text in error.problems:
+                problems.append((number, f"{name}:{number}:{_column(line, field)}: {field}: {text}"))
     return rows, problems
 
 
@@ -185,10 +187,11 @@ def _problem(name: str, number: int, line: bytes, error: Exception) -> str:
     return f"{name}:{number}:{column}: {text}"
 
 
-def _write(verdicts: Iterator[Verdict], name: str, format_: str, out: BinaryIO) -> set[VerdictName]:
+def _write(verdicts: Iterator[Verdict], job: _Job, out: BinaryIO) -> set[VerdictName]:
     """Write verdicts as they come; return which there were. Only JSON goes to `out`, all else to standard output."""
+    name, format_ = job.name, job.format_
     if format_ in ("json", "jsonl"):
-        return _write_json(verdicts, out, lines=format_ == "jsonl")
+        return _write_json(verdicts, job.known, out, lines=format_ == "jsonl")
     seen: set[VerdictName] = set()
     if format_ == "text":
         counts: dict[VerdictName, int] = {}
@@ -212,10 +215,11 @@ def _write(verdicts: Iterator[Verdict], name: str, format_: str, out: BinaryIO) 
     return seen
 
 
-def _write_json(verdicts: Iterator[Verdict], out: BinaryIO, *, lines: bool) -> set[VerdictName]:
+def _write_json(
+    verdicts: Iterator[Verdict], known: dict[int, tuple[Verdict, bytes]], out: BinaryIO, *, lines: bool
+) -> set[VerdictName]:
     """Write each verdict as soon as it is there. The resolver gives one object for equal answers: encoded once."""
     encode = msgspec.json.Encoder().encode
-    known: dict[int, tuple[Verdict, bytes]] = {}
     seen: set[VerdictName] = set()
     waiting: list[bytes] = []
     separator = b"\n" if lines else b","

@@ -1,4 +1,4 @@
-"""A large batch on several cores: each process reads and judges a run of lines; the answers are joined in order."""
+"""A large batch on several cores: each process reads and judges some runs of lines; the answers are joined in order."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import os
 import signal
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import ExitStack
-from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Protocol, TypeVar
 
+from compatcheck.cli.batch_runs import Run
 from compatcheck.resolve.verdict import VerdictName
 
 if TYPE_CHECKING:
@@ -20,16 +22,18 @@ LEAST = 10_000
 _CHUNK = 1 << 24
 
 R = TypeVar("R")
+Problem = tuple[int, str]
+"""The number of a line that cannot be read, and what is to be said of it."""
 
 
 class Judge(Protocol, Generic[R]):
     """Reads and judges runs of lines."""
 
-    def read(self, start: int, stop: int) -> tuple[R, list[str]]:
-        """Return the lines as they were read, and the problems of those that cannot be."""
+    def read(self, start: int, stop: int) -> tuple[R, list[Problem]]:
+        """Return a run of lines as it was read, and the problems of those that cannot be."""
 
     def write(self, rows: R, out: BinaryIO) -> set[VerdictName]:
-        """Judge lines, write the answers, return which verdicts there were."""
+        """Judge a run of lines, write the answers, return which verdicts there were."""
 
 
 def processes(lines: int) -> int:
@@ -39,55 +43,91 @@ def processes(lines: int) -> int:
     return max(1, min(len(os.sched_getaffinity(0)), lines // LEAST))
 
 
-def judge_in_parts(lines: int, parts: int, judge: Judge[R], out: BinaryIO) -> tuple[list[str], set[VerdictName]]:
-    """Judge all lines, the first part here and each other in a process of its own, and write the answers in order.
+def judge_in_parts(
+    runs: Sequence[Run], judge: Judge[R], out: BinaryIO
+) -> tuple[list[Problem], set[VerdictName]]:
+    """Judge all lines, those of part 0 here and each other part in a process of its own; write the answers in order.
 
-    Nothing is judged before every line was read: where one cannot be, its problems are returned and nothing is
-    written.
+    Nothing is judged before every line was read: where one cannot be, its problems are returned, in order, and nothing
+    is written.
     """
     from multiprocessing import get_context
 
-    bounds = [lines * part // parts for part in range(parts + 1)]
+    parts = 1 + max(run.part for run in runs)
     sys.stdout.flush()
     context = get_context("fork")
     with ExitStack() as stack:
+        answers = [stack.enter_context(tempfile.TemporaryFile(prefix="compatcheck-")) for _ in range(parts)]
         others = []
-        for start, stop in pairwise(bounds[1:]):
-            answers = stack.enter_context(tempfile.TemporaryFile(prefix="compatcheck-"))
+        for part in range(1, parts):
             here, there = context.Pipe()
-            process = context.Process(target=_part, args=(judge, start, stop, answers, there), daemon=True)
+            process = context.Process(target=_part, args=(judge, _of(runs, part), answers[part], there), daemon=True)
             process.start()
             there.close()
             stack.callback(process.join)
             stack.callback(process.terminate)
-            others.append((here, answers))
-        rows, problems = judge.read(bounds[0], bounds[1])
-        for other, _ in others:
+            others.append(here)
+        read, problems = _read(judge, _of(runs, 0))
+        for other in others:
             problems += _received(other)
         if problems:
-            return problems, set()
-        for other, _ in others:
+            return sorted(problems, key=itemgetter(0)), set()
+        for other in others:
             other.send(True)
-        seen = judge.write(rows, out)
-        out.flush()
-        for other, answers in others:
-            seen |= _received(other)
-            answers.seek(0)
-            while block := answers.read(_CHUNK):
-                out.write(block)
-        return [], seen
+        if parts == 1:
+            return [], set().union(*(judge.write(rows, out) for rows in read))
+        done = [_written(judge, read, answers[0]), *map(_received, others)]
+        _join(runs, answers, [ends for _, ends in done], out)
+        return [], set().union(*(seen for seen, _ in done))
 
 
-def _part(judge: Judge[R], start: int, stop: int, answers: BinaryIO, other: Connection) -> None:
+def _of(runs: Sequence[Run], part: int) -> list[Run]:
+    return [run for run in runs if run.part == part]
+
+
+def _read(judge: Judge[R], runs: list[Run]) -> tuple[list[R], list[Problem]]:
+    read: list[R] = []
+    problems: list[Problem] = []
+    for run in runs:
+        rows, wrong = judge.read(run.start, run.stop)
+        read.append(rows)
+        problems += wrong
+    return read, problems
+
+
+def _written(judge: Judge[R], read: list[R], out: BinaryIO) -> tuple[set[VerdictName], list[int]]:
+    """Judge runs of lines and write their answers; return which verdicts there were, and where each run's end."""
+    seen: set[VerdictName] = set()
+    ends: list[int] = []
+    for rows in read:
+        seen |= judge.write(rows, out)
+        ends.append(out.tell())
+    out.flush()
+    return seen, ends
+
+
+def _join(runs: Sequence[Run], answers: list[BinaryIO], ends: list[list[int]], out: BinaryIO) -> None:
+    """Write the answers of all parts in the order of their lines."""
+    for one in answers:
+        one.seek(0)
+    left = [iter(of_part) for of_part in ends]
+    for run in runs:
+        source = answers[run.part]
+        rest = next(left[run.part]) - source.tell()
+        while rest > 0:
+            block = source.read(min(rest, _CHUNK))
+            rest -= len(block)
+            out.write(block)
+
+
+def _part(judge: Judge[R], runs: list[Run], answers: BinaryIO, other: Connection) -> None:
     """Read a part, say what is wrong with it, and judge it once all parts were read."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the first one ends the others
     try:
-        rows, problems = judge.read(start, stop)
+        read, problems = _read(judge, runs)
         other.send(problems)
         if other.recv():
-            seen = judge.write(rows, answers)
-            answers.flush()
-            other.send(seen)
+            other.send(_written(judge, read, answers))
     except Exception as error:  # told where it can be reported; nobody reads what this process says
         other.send(error)
 

@@ -74,14 +74,6 @@ class Stages:
         self._engine = engine
         self._shared = shared
         self._program = engine.program(facts.backend) if facts.backend in engine.present else None
-        self._open: list[tuple[int, Check, bool | None]] = []
-        """Checks that sizes do not change, and that do not let these configurations pass."""
-        self._sized: list[tuple[int, Check]] = []
-        for at, check in enumerate(self._program.checks if self._program else ()):
-            if not check.told.isdisjoint(shared.names):
-                self._sized.append((at, check))
-            elif (refuses := check.test(facts)) is not False:
-                self._open.append((at, check, refuses))
         self.frame = frame
         """Stands for what was assumed, and for the release that answers."""
         self.selector = Tell(shared.selector, facts)
@@ -97,11 +89,9 @@ class Stages:
             self.asked.clear()
         judgement: Judgement | None = None
         if self._program is not None:
-            answered = list(self._open)
-            for at, check in self._sized:
-                if (refuses := check.test(facts)) is not False:
-                    answered.append((at, check, refuses))
-            judgement = self._program.judgement(sorted(answered, key=itemgetter(0)), facts)
+            parts = self._shared.selector.parts
+            refusing = [(*question, said[0]) for at, said in self.selector.said(told) if (question := parts[at].question)]
+            judgement = self._program.judgement(refusing, facts)
         asked = self.asked[told] = self._resolver.ask_selector(self._engine, facts, judgement)
         return asked
 
@@ -161,7 +151,7 @@ def _of_selector(engine: EngineProgram, backend: str | None) -> list[Part]:
         return [*parts, Part(frozenset({"engine_version"}), attrgetter("engine_version"))]
     for name in engine.backends if backend is None else [backend]:
         program = engine.program(name)
-        parts += [Part(check.told, _said(check, check.test)) for check in program.checks]
+        parts += [Part(check.told, _said(check, check.test), check.never, (at, check)) for at, check in enumerate(program.checks)]
         parts.append(Part(program.unasked.fields, program.unasked.test))
     return parts
 

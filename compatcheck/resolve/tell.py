@@ -19,62 +19,101 @@ class Part(NamedTuple):
 
     fields: frozenset[str]
     ask: Ask
+    never: Callable[[Any], bool] | None = None
+    """Whether the answer is False for some facts, whatever their sizes."""
+    question: Any = None
+    """What the question was made from."""
+
+
+Said = tuple[tuple[int, Hashable], ...]
+"""What questions answer, each by its place among all that are asked together; those that answer False are left out."""
 
 
 class Plan:
     """Questions sorted by the sizes, of those in `names`, that they depend on."""
 
     def __init__(self, names: tuple[str, ...], parts: Iterable[Part]) -> None:
-        by_sizes: dict[tuple[int, ...], list[Part]] = {(): []}
-        for part in parts:
+        self.parts = list(parts)
+        by_sizes: dict[tuple[int, ...], list[tuple[int, Part]]] = {(): []}
+        for place, part in enumerate(self.parts):
             places = tuple(at for at, name in enumerate(names) if name in part.fields)
-            by_sizes.setdefault(places, []).append(part)
-        self.fixed = Group((), [], by_sizes.pop(()))
+            by_sizes.setdefault(places, []).append((place, part))
         self.groups = [Group(places, [names[at] for at in places], asked) for places, asked in by_sizes.items()]
+        """The first has the questions that depend on no size."""
 
 
 class Group:
     """Questions that depend on the same sizes, answered together: the same answers give the same number."""
 
-    def __init__(self, places: tuple[int, ...], sizes: list[str], parts: list[Part]) -> None:
+    def __init__(self, places: tuple[int, ...], sizes: list[str], parts: list[tuple[int, Part]]) -> None:
         self.pick: Callable[[Sizes], Any] = itemgetter(*places) if places else (lambda sizes: None)
-        self._asks = [part.ask for part in parts]
-        others = sorted(frozenset[str]().union(*(part.fields for part in parts)).difference(sizes))
+        self._parts = parts
+        others = sorted(frozenset[str]().union(*(part.fields for _, part in parts)).difference(sizes))
         self._others: Callable[[Any], Any] = attrgetter(*others) if others else (lambda facts: None)
-        self._known: dict[Any, dict[Any, int]] = {}
-        self._numbers: dict[tuple[Hashable, ...], int] = {}
+        self._frames: dict[Any, Frame] = {}
+        self._numbers: dict[Said, int] = {}
+        self.said: list[Said] = []
+        """The answers that have a number, by number."""
 
-    def number(self, facts: Any) -> int:
-        """Return the number of the answers for some facts."""
-        numbers = self._numbers
-        return numbers.setdefault(tuple([ask(facts) for ask in self._asks]), len(numbers))
+    def frame(self, facts: Any) -> Frame:
+        """Return what is known of configurations that are like this one in what the questions ask beside sizes."""
+        others = self._others(facts)
+        frame = self._frames.get(others)
+        if frame is None:
+            if len(self._frames) > _MANY:
+                self._frames.clear()
+            asks = [(at, part.ask) for at, part in self._parts if part.never is None or not part.never(facts)]
+            frame = self._frames[others] = Frame(self, asks)
+        return frame
 
-    def known(self, facts: Any) -> dict[Any, int]:
-        """Return numbers by sizes, for all configurations that are like this one in what the questions ask of."""
-        if len(self._known) > _MANY:
-            self._known.clear()
-        return self._known.setdefault(self._others(facts), {})
+    def number(self, said: Said) -> int:
+        """Return the number of some answers."""
+        number = self._numbers.get(said)
+        if number is None:
+            number = self._numbers[said] = len(self.said)
+            self.said.append(said)
+        return number
+
+
+class Frame:
+    """What a group's questions answer to configurations that are alike in all else that they ask."""
+
+    def __init__(self, group: Group, asks: list[tuple[int, Ask]]) -> None:
+        self._group = group
+        self._asks = asks
+        self.known: dict[Any, int] = {}
+        """Numbers of answers by sizes."""
+
+    def ask(self, sizes: Any, facts: Any) -> int:
+        """Ask about sizes that are not known yet; `facts` has them."""
+        if len(self.known) > _MANY:
+            self.known.clear()
+        said = tuple([(at, answer) for at, ask in self._asks if (answer := ask(facts)) is not False])
+        number = self.known[sizes] = self._group.number(said)
+        return number
 
 
 class Tell:
     """A plan's questions about configurations that are alike in all but their sizes; `facts` are those of one."""
 
     def __init__(self, plan: Plan, facts: Any) -> None:
-        self._fixed = plan.fixed.number(facts)
+        fixed, *groups = plan.groups
         self._groups = plan.groups
-        self._known = [(group.pick, group.known(facts)) for group in plan.groups]
+        self._fixed = fixed.frame(facts).ask(None, facts)
+        self._frames = [group.frame(facts) for group in groups]
+        self._known = [(group.pick, frame.known) for group, frame in zip(groups, self._frames, strict=True)]
 
     def __call__(self, sizes: Sizes, facts: Callable[[Sizes], Any]) -> tuple[int, ...]:
         """Return the numbers of the answers for these sizes; `facts` gives the configuration that has them."""
         told = [known.get(pick(sizes)) for pick, known in self._known]
         if None in told:
-            self._ask(told, sizes, facts(sizes))
+            here = facts(sizes)
+            for at, (pick, _) in enumerate(self._known):
+                if told[at] is None:
+                    told[at] = self._frames[at].ask(pick(sizes), here)
         return (self._fixed, *told)  # type: ignore[arg-type]  # none is left open
 
-    def _ask(self, told: list[int | None], sizes: Sizes, facts: Any) -> None:
-        """Fill in what is not known yet."""
-        for at, (pick, known) in enumerate(self._known):
-            if told[at] is None:
-                if len(known) > _MANY:
-                    known.clear()
-                told[at] = known[pick(sizes)] = self._groups[at].number(facts)
+    def said(self, told: tuple[int, ...]) -> Said:
+        """Return the answers behind some numbers, in the order in which the questions were given."""
+        groups = zip(self._groups, told, strict=True)
+        return tuple(sorted([one for group, number in groups for one in group.said[number]], key=itemgetter(0)))

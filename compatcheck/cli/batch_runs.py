@@ -1,0 +1,63 @@
+"""Which lines of a batch go to which process: lines that force the same backend share most of the work of judging."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+_BACKEND = re.compile(rb'"backend"\s*:\s*"[^"]*"')
+_SHORTEST = 64
+"""Lines that a run has on average where it is worth taking lines apart by what they share."""
+_UNEVEN = 1.25
+"""The largest part, of an even one, that sharing is worth."""
+
+
+class Run(NamedTuple):
+    """Lines that follow one another, and the process that judges them."""
+
+    start: int
+    stop: int
+    part: int
+
+
+def runs(lines: Sequence[bytes], parts: int) -> list[Run]:
+    """Return the lines as runs, in order, for so many processes.
+
+    Each process gets whole backends where they come in long runs and can be dealt out evenly, else one run. It is read
+    off the text: a line that is read wrongly here costs time, and nothing else.
+    """
+    count = len(lines)
+    even = [Run(count * part // parts, count * (part + 1) // parts, part) for part in range(parts)]
+    if parts == 1:
+        return even
+    found = _alike(lines, count // _SHORTEST)
+    sizes: dict[bytes, int] = {}
+    for start, stop, named in found:
+        sizes[named] = sizes.get(named, 0) + stop - start
+    loads = [0] * parts
+    part_of: dict[bytes, int] = {}
+    for named in sorted(sizes, key=lambda name: -sizes[name]):
+        part = part_of[named] = loads.index(min(loads))
+        loads[part] += sizes[named]
+    if not found or max(loads) > _UNEVEN * count / parts:
+        return even
+    return [Run(start, stop, part_of[named]) for start, stop, named in found]
+
+
+def _alike(lines: Sequence[bytes], most: int) -> list[tuple[int, int, bytes]]:
+    """Return runs of lines that name the same backend, with its name; none where there are more than `most`."""
+    found: list[tuple[int, int, bytes]] = []
+    start, named = 0, b""
+    for at, line in enumerate(lines):
+        if named and named in line:
+            continue
+        match = _BACKEND.search(line)
+        name = match[0] if match else b""
+        if name != named:
+            if at:
+                found.append((start, at, named))
+            if len(found) >= most:
+                return []
+            start, named = at, name
+    return [*found, (start, len(lines), named)]
