@@ -6,7 +6,7 @@ import codecs
 import gc
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 import msgspec
 
+from compatcheck.cli.batch_answers import AT_ONCE, KEPT
 from compatcheck.cli.batch_parts import Problem, judge_in_parts, processes
 from compatcheck.cli.batch_runs import runs
 from compatcheck.cli.complain import complain
@@ -29,10 +30,6 @@ if TYPE_CHECKING:
 _KEY = re.compile(rb'"([a-z0-9_]+)"\s*:')
 SHOWN = 20
 """Problems printed before the rest is only counted."""
-AT_ONCE = 256
-"""Answers written in one go."""
-KEPT = 32768
-"""Encoded answers kept, about 3 KB each."""
 
 
 def run_batch(loaded: LoadedMatrix, path: Path, defaults: Configuration, format_: str, *, alternatives: bool) -> int:
@@ -55,7 +52,11 @@ def run_batch(loaded: LoadedMatrix, path: Path, defaults: Configuration, format_
     job = _Job(loaded, lines, name, Kinds(loaded.resolver, defaults), format_, alternatives)
     parts = processes(len(lines)) if format_ == "jsonl" else 1
     with _uncollected():
-        problems, seen = judge_in_parts(runs(lines, parts), job, sys.stdout.buffer)
+        if parts > 1:
+            problems, seen = judge_in_parts(runs(lines, parts), job, sys.stdout.buffer)
+        else:
+            rows, problems = job.read(0, len(lines))
+            seen = set() if problems else _write(job.verdicts(rows), name, format_)
     return _tell([text for _, text in problems]) if problems else of_verdicts(seen)
 
 
@@ -81,18 +82,16 @@ class _Job(msgspec.Struct):
     kinds: Kinds
     format_: str
     alternatives: bool
-    known: dict[int, tuple[Verdict, bytes]] = {}
-    """Verdicts by their ids, and how they are written."""
 
     def read(self, start: int, stop: int) -> tuple[list[Row], list[Problem]]:
         """Return some of the lines as they were read, and the problems of those that cannot be."""
         return _read(self.kinds, self.lines[start:stop], self.name, start + 1)
 
-    def write(self, rows: list[Row], out: BinaryIO) -> set[VerdictName]:
-        """Judge lines that were read and write the answers; return which verdicts there were."""
-        kinds = self.kinds
-        verdicts = (_judge(self.loaded, kinds, r) for r in rows) if self.alternatives else map(kinds.judge, rows)
-        return _write(iter(verdicts), self, out)
+    def verdicts(self, rows: list[Row]) -> Iterable[Verdict]:
+        """Judge lines that were read."""
+        if self.alternatives:
+            return (_judge(self.loaded, self.kinds, row) for row in rows)
+        return map(self.kinds.judge, rows)
 
 
 def _tell(problems: list[str]) -> int:
@@ -187,11 +186,10 @@ def _problem(name: str, number: int, line: bytes, error: Exception) -> str:
     return f"{name}:{number}:{column}: {text}"
 
 
-def _write(verdicts: Iterator[Verdict], job: _Job, out: BinaryIO) -> set[VerdictName]:
-    """Write verdicts as they come; return which there were. Only JSON goes to `out`, all else to standard output."""
-    name, format_ = job.name, job.format_
+def _write(verdicts: Iterable[Verdict], name: str, format_: str) -> set[VerdictName]:
+    """Write verdicts to standard output as they come; return which there were."""
     if format_ in ("json", "jsonl"):
-        return _write_json(verdicts, job.known, out, lines=format_ == "jsonl")
+        return _write_json(verdicts, sys.stdout.buffer, lines=format_ == "jsonl")
     seen: set[VerdictName] = set()
     if format_ == "text":
         counts: dict[VerdictName, int] = {}
@@ -215,11 +213,10 @@ def _write(verdicts: Iterator[Verdict], job: _Job, out: BinaryIO) -> set[Verdict
     return seen
 
 
-def _write_json(
-    verdicts: Iterator[Verdict], known: dict[int, tuple[Verdict, bytes]], out: BinaryIO, *, lines: bool
-) -> set[VerdictName]:
+def _write_json(verdicts: Iterable[Verdict], out: BinaryIO, *, lines: bool) -> set[VerdictName]:
     """Write each verdict as soon as it is there. The resolver gives one object for equal answers: encoded once."""
     encode = msgspec.json.Encoder().encode
+    known: dict[int, tuple[Verdict, bytes]] = {}
     seen: set[VerdictName] = set()
     waiting: list[bytes] = []
     separator = b"\n" if lines else b","

@@ -6,20 +6,20 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Protocol, TypeVar
 
+from compatcheck.cli.batch_answers import Answers, Told, join
 from compatcheck.cli.batch_runs import Run
-from compatcheck.resolve.verdict import VerdictName
+from compatcheck.resolve.verdict import Verdict, VerdictName
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 LEAST = 10_000
 """Lines for which a process of its own is worth its start; below twice that, all is done in this one."""
-_CHUNK = 1 << 24
 
 R = TypeVar("R")
 Problem = tuple[int, str]
@@ -32,8 +32,8 @@ class Judge(Protocol, Generic[R]):
     def read(self, start: int, stop: int) -> tuple[R, list[Problem]]:
         """Return a run of lines as it was read, and the problems of those that cannot be."""
 
-    def write(self, rows: R, out: BinaryIO) -> set[VerdictName]:
-        """Judge a run of lines, write the answers, return which verdicts there were."""
+    def verdicts(self, rows: R) -> Iterable[Verdict]:
+        """Judge a run of lines that was read."""
 
 
 def processes(lines: int) -> int:
@@ -74,11 +74,10 @@ def judge_in_parts(
             return sorted(problems, key=itemgetter(0)), set()
         for other in others:
             other.send(True)
-        if parts == 1:
-            return [], set().union(*(judge.write(rows, out) for rows in read))
         done = [_written(judge, read, answers[0]), *map(_received, others)]
-        _join(runs, answers, [ends for _, ends in done], out)
-        return [], set().union(*(seen for seen, _ in done))
+        counts = [(run.part, run.stop - run.start) for run in runs]
+        join(counts, list(zip(answers, done, strict=True)), out)
+        return [], set().union(*(told.seen for told in done))
 
 
 def _of(runs: Sequence[Run], part: int) -> list[Run]:
@@ -95,29 +94,12 @@ def _read(judge: Judge[R], runs: list[Run]) -> tuple[list[R], list[Problem]]:
     return read, problems
 
 
-def _written(judge: Judge[R], read: list[R], out: BinaryIO) -> tuple[set[VerdictName], list[int]]:
-    """Judge runs of lines and write their answers; return which verdicts there were, and where each run's end."""
-    seen: set[VerdictName] = set()
-    ends: list[int] = []
+def _written(judge: Judge[R], read: list[R], file: BinaryIO) -> Told:
+    """Judge runs of lines, write their answers to a file and return what is known of them."""
+    answers = Answers(file)
     for rows in read:
-        seen |= judge.write(rows, out)
-        ends.append(out.tell())
-    out.flush()
-    return seen, ends
-
-
-def _join(runs: Sequence[Run], answers: list[BinaryIO], ends: list[list[int]], out: BinaryIO) -> None:
-    """Write the answers of all parts in the order of their lines."""
-    for one in answers:
-        one.seek(0)
-    left = [iter(of_part) for of_part in ends]
-    for run in runs:
-        source = answers[run.part]
-        rest = next(left[run.part]) - source.tell()
-        while rest > 0:
-            block = source.read(min(rest, _CHUNK))
-            rest -= len(block)
-            out.write(block)
+        answers.write(judge.verdicts(rows))
+    return answers.told()
 
 
 def _part(judge: Judge[R], runs: list[Run], answers: BinaryIO, other: Connection) -> None:
