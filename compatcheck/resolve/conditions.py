@@ -58,6 +58,14 @@ UNKNOWN = _Unknown()
 _NOTHING: frozenset[str] = frozenset()
 
 
+class Settles:
+    """A condition that knows by itself what it says whatever the values of some fields are."""
+
+    def settled(self, facts: Any, free: Collection[str]) -> bool | None:
+        """Return what it says whatever the values of the `free` fields are; None where they may matter."""
+        raise NotImplementedError
+
+
 class Constant:
     """Always or never."""
 
@@ -193,7 +201,7 @@ def settled(predicate: Predicate, facts: Any, free: Collection[str]) -> bool | N
         if deciding in parts:
             return deciding
         return None if None in parts else not deciding
-    return None
+    return predicate.settled(facts, free) if isinstance(predicate, Settles) else None
 
 
 class Compiler:

@@ -146,7 +146,9 @@ class Kind:
             early = stages.early(sizes, self._facts)
             key = (asked, stages.frame, early)
             verdict = stages.verdicts.get(key)
-            return stages.refuse(key, asked, early, self.normalised(sizes)) if verdict is None else verdict
+            if verdict is None:
+                verdict = stages.refuse(key, asked, early, self._facts(sizes), self._normal)
+            return verdict
         used = str(asked.used)
         after = self._after.get(used) or self._look(stages, used)
         key = (asked, stages.frame, told, *after(sizes, self._facts))

@@ -11,7 +11,7 @@ import msgspec
 from compatcheck.resolve.clusters import Question
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.kernel import CALLED
-from compatcheck.resolve.tell import Part, Plan, Tell
+from compatcheck.resolve.tell import Part, Plan, Said, Tell
 
 if TYPE_CHECKING:
     from compatcheck.resolve.backend import Check, Judgement
@@ -54,10 +54,10 @@ class _Shared:
     """What configurations of one release and backend share."""
 
     def __init__(self, resolver: Resolver, engine: EngineProgram, normal: Normalised, names: tuple[str, ...]) -> None:
-        early = resolver.rules(str(normal.facts.engine), engine.release).early
+        early = resolver.rules(str(normal.facts.engine), engine.release).at_configuration
         self.names = names
         self.selector = Plan(names, _of_selector(engine, normal.facts.backend))
-        self.early = Plan(names, [Part(cluster.fields, cluster.answer) for cluster in early])
+        self.early = Plan(names, [Part(rule.told, _said(rule, rule.test), rule.never, (at, rule)) for at, rule in enumerate(early)])
         self.after: dict[str, Plan] = {}
         self.asked: dict[Told, Asked] = {}
         self.ruled: dict[Told, Ruled] = {}
@@ -89,8 +89,7 @@ class Stages:
             self.asked.clear()
         judgement: Judgement | None = None
         if self._program is not None:
-            parts = self._shared.selector.parts
-            refusing = [(*question, said[0]) for at, said in self.selector.said(told) if (question := parts[at].question)]
+            refusing = _open(self._shared.selector, self.selector.said(told))
             judgement = self._program.judgement(refusing, facts)
         asked = self.asked[told] = self._resolver.ask_selector(self._engine, facts, judgement)
         return asked
@@ -103,11 +102,15 @@ class Stages:
             plan = self._shared.after[used] = Plan(self._shared.names, parts)
         return Tell(plan, normal.facts)
 
-    def refuse(self, key: tuple[Any, ...], asked: Asked, early: Told, normal: Normalised) -> Verdict:
-        """Return the verdict where the selector ends the start, and keep it for all of which the same was told."""
+    def refuse(self, key: tuple[Any, ...], asked: Asked, early: Told, facts: Any, normal: Normalised) -> Verdict:
+        """Return the verdict where the selector ends the start, and keep it for all of which the same was told.
+
+        `facts` are those of the configuration, and `normal` those of any that is like it in all but sizes.
+        """
         ruled = self._shared.ruled.get(early)
         if ruled is None:
-            ruled = self._shared.ruled[early] = self._resolver.early(self._engine, normal.facts)
+            holding = _open(self._shared.early, self.early.said(early))
+            ruled = self._shared.ruled[early] = self._resolver.rule(holding, facts, None)
         if len(self.verdicts) > _MANY:
             self.verdicts.clear()
         verdict = self.verdicts[key] = self._resolver.judge_refused(asked, ruled, normal)
@@ -119,6 +122,12 @@ class Stages:
             self.verdicts.clear()
         verdict = self.verdicts[key] = self._resolver.judge_asked(self._engine, asked, normal)
         return verdict
+
+
+def _open(plan: Plan, said: Said) -> list[tuple[int, Any, bool | None]]:
+    """Return what was asked and did not answer False, each with its place and its answer."""
+    asked = [(plan.parts[place].question, answer) for place, answer in said]
+    return [(*question, answer[0]) for question, answer in asked if question is not None]  # type: ignore[index]
 
 
 def _after_selector(resolver: Resolver, engine: EngineProgram, facts: Configuration, used: str) -> list[Part]:

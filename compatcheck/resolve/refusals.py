@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from operator import attrgetter
 from typing import Any
 
-from compatcheck.resolve.conditions import Predicate
+from compatcheck.resolve.conditions import Predicate, Settles, settled
 
 
 class Refused:
@@ -30,7 +31,7 @@ class Refused:
         return self._grants.missing(facts)
 
 
-class FeatureRefused:
+class FeatureRefused(Settles):
     """A feature is asked for, and the backend's flag does not grant it."""
 
     def __init__(self, field: str, flag: Predicate) -> None:
@@ -48,13 +49,19 @@ class FeatureRefused:
         granted = self._flag.test(facts)
         return None if granted is None else not granted
 
+    def settled(self, facts: Any, free: Collection[str]) -> bool | None:
+        if self._field in free or self._asked(facts) is None:
+            return None
+        granted = settled(self._flag, facts, free) if self._asked(facts) else True
+        return None if granted is None else not granted
+
     def missing(self, facts: Any) -> frozenset[str]:
         if self._asked(facts) is None:
             return frozenset({self._field})
         return self._flag.missing(facts)
 
 
-class NonCausalDcp:
+class NonCausalDcp(Settles):
     """Non-causal MLA attention under DCP is asked for, and not granted."""
 
     def __init__(self, flag: Predicate) -> None:
@@ -67,11 +74,17 @@ class NonCausalDcp:
         granted = self._flag.test(facts)
         return None if granted is None else not granted
 
+    def settled(self, facts: Any, free: Collection[str]) -> bool | None:
+        if not (facts.use_mla and facts.use_non_causal and facts.use_dcp):
+            return False
+        granted = settled(self._flag, facts, free)
+        return None if granted is None else not granted
+
     def missing(self, facts: Any) -> frozenset[str]:
         return self._flag.missing(facts)
 
 
-class FirstOf:
+class FirstOf(Settles):
     """A joint rule speaks only if no earlier one does."""
 
     def __init__(self, earlier: list[Predicate], own: Predicate) -> None:
@@ -90,6 +103,11 @@ class FirstOf:
             if before is None:
                 own = None
         return own
+
+    def settled(self, facts: Any, free: Collection[str]) -> bool | None:
+        if settled(self._own, facts, free) is False:
+            return False
+        return False if any(settled(earlier, facts, free) for earlier in self._earlier) else None
 
     def missing(self, facts: Any) -> frozenset[str]:
         return self._own.missing(facts).union(*(p.missing(facts) for p in self._earlier))

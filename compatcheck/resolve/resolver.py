@@ -48,6 +48,7 @@ class Resolver:
         self._asked: dict[Any, Asked] = {}
         self._routes: dict[Any, Taken] = {}
         self._ruled: dict[Any, Ruled] = {}
+        self._equal_rulings: dict[Any, Ruled] = {}
         self._library: dict[Any, Library] = {}
         self._verdicts: dict[Any, Verdict] = {}
 
@@ -217,15 +218,18 @@ class Resolver:
         if ruled is None:
             if len(self._ruled) > _CACHE_LIMIT:
                 self._ruled.clear()
-            ruled = self._ruled[key] = self._rule(answers, facts, route)
+            ruled = self._ruled[key] = self.rule(in_order(answers), facts, route)
         return ruled
 
-    def _rule(self, answers: tuple[Answer[RuleProgram], ...], facts: Configuration, route: RouteAnswer | None) -> Ruled:
+    def rule(
+        self, answered: list[tuple[int, RuleProgram, bool | None]], facts: Any, route: RouteAnswer | None
+    ) -> Ruled:
+        """Return what rules amount to that hold (True) or cannot tell (None), in order; equal ones are one object."""
         used = {getattr(route, phase) for phase in PHASES} if route else set()
         findings: list[Finding] = []
         missing: frozenset[str] = frozenset()
         kernels: set[str] = set()
-        for _, program, holds in in_order(answers):
+        for _, program, holds in answered:
             rule = program.rule
             if rule.kernels and not used.intersection(rule.kernels):
                 continue
@@ -234,7 +238,9 @@ class Resolver:
                 kernels.update(rule.kernels)
             elif rule.effect != "note":
                 missing |= program.missing(facts)
-        return Ruled(tuple(findings), missing, frozenset(kernels))
+        # The ids of findings last as long as what is kept of them.
+        key = (tuple(map(id, findings)), missing, frozenset(kernels))
+        return self._equal_rulings.setdefault(key, Ruled(tuple(findings), missing, frozenset(kernels)))
 
     def _ask_kernels(self, engine: EngineProgram, facts: Configuration, route: RouteAnswer, ruled: Ruled) -> Library:
         page = None if facts.block_size is None else engine.program(str(facts.backend)).pages.of(facts)

@@ -46,10 +46,11 @@ class RuleProgram:
         except KeyError:
             if len(self._cache) > _CACHE_LIMIT:
                 self._cache.clear()
-            answer = self._cache[key] = self._test(facts)
+            answer = self._cache[key] = self.test(facts)
             return answer
 
-    def _test(self, facts: Any) -> bool | None:
+    def test(self, facts: Any) -> bool | None:
+        """Answer as `holds` does, and keep nothing: for a caller who keeps answers himself."""
         in_range: bool | None = True
         if self.rule.versions:
             version = self._axis(facts)
@@ -97,6 +98,8 @@ class RuleGroups(NamedTuple):
     """Of one that does not: those that bite at configuration."""
     as_given: Clusters
     """Of the configuration as it was given, where a start gets past the selector."""
+    at_configuration: list[RuleProgram]
+    """Those of `early`, one by one."""
 
 
 def group_rules(programs: list[RuleProgram]) -> RuleGroups:
@@ -104,4 +107,4 @@ def group_rules(programs: list[RuleProgram]) -> RuleGroups:
     given = [program for program in programs if program.rule.as_given]
     others = [program for program in programs if not program.rule.as_given]
     early = [program for program in others if program.rule.bites == "config"]
-    return RuleGroups(cluster_rules(others), cluster_rules(early), cluster_rules(given))
+    return RuleGroups(cluster_rules(others), cluster_rules(early), cluster_rules(given), early)

@@ -40,6 +40,8 @@ class Plan:
             by_sizes.setdefault(places, []).append((place, part))
         self.groups = [Group(places, [names[at] for at in places], asked) for places, asked in by_sizes.items()]
         """The first has the questions that depend on no size."""
+        self.fixed: dict[tuple[int | None, ...], int] = {}
+        """What groups say whose answer no size changes, None for the others; numbered."""
 
 
 class Group:
@@ -48,6 +50,7 @@ class Group:
     def __init__(self, places: tuple[int, ...], sizes: list[str], parts: list[tuple[int, Part]]) -> None:
         self.pick: Callable[[Sizes], Any] = itemgetter(*places) if places else (lambda sizes: None)
         self._parts = parts
+        self._sizes = sizes
         others = sorted(frozenset[str]().union(*(part.fields for _, part in parts)).difference(sizes))
         self._others: Callable[[Any], Any] = attrgetter(*others) if others else (lambda facts: None)
         self._frames: dict[Any, Frame] = {}
@@ -63,7 +66,7 @@ class Group:
             if len(self._frames) > _MANY:
                 self._frames.clear()
             asks = [(at, part.ask) for at, part in self._parts if part.never is None or not part.never(facts)]
-            frame = self._frames[others] = Frame(self, asks)
+            frame = self._frames[others] = Frame(self, asks, settled=not (self._sizes and asks))
         return frame
 
     def number(self, said: Said) -> int:
@@ -78,9 +81,11 @@ class Group:
 class Frame:
     """What a group's questions answer to configurations that are alike in all else that they ask."""
 
-    def __init__(self, group: Group, asks: list[tuple[int, Ask]]) -> None:
+    def __init__(self, group: Group, asks: list[tuple[int, Ask]], *, settled: bool) -> None:
         self._group = group
         self._asks = asks
+        self.settled = settled
+        """The answers are the same whatever the sizes."""
         self.known: dict[Any, int] = {}
         """Numbers of answers by sizes."""
 
@@ -97,23 +102,26 @@ class Tell:
     """A plan's questions about configurations that are alike in all but their sizes; `facts` are those of one."""
 
     def __init__(self, plan: Plan, facts: Any) -> None:
-        fixed, *groups = plan.groups
-        self._groups = plan.groups
-        self._fixed = fixed.frame(facts).ask(None, facts)
-        self._frames = [group.frame(facts) for group in groups]
-        self._known = [(group.pick, frame.known) for group, frame in zip(groups, self._frames, strict=True)]
+        frames = [(group, group.frame(facts)) for group in plan.groups]
+        fixed = tuple([frame.ask(None, facts) if frame.settled else None for _, frame in frames])
+        self._fixed = plan.fixed.setdefault(fixed, len(plan.fixed))
+        self._said = [one for (group, _), n in zip(frames, fixed, strict=True) if n is not None for one in group.said[n]]
+        self._open = [(group, frame) for group, frame in frames if not frame.settled]
+        self._known = [(group.pick, frame.known) for group, frame in self._open]
 
     def __call__(self, sizes: Sizes, facts: Callable[[Sizes], Any]) -> tuple[int, ...]:
         """Return the numbers of the answers for these sizes; `facts` gives the configuration that has them."""
         told = [known.get(pick(sizes)) for pick, known in self._known]
         if None in told:
             here = facts(sizes)
-            for at, (pick, _) in enumerate(self._known):
+            for at, (group, frame) in enumerate(self._open):
                 if told[at] is None:
-                    told[at] = self._frames[at].ask(pick(sizes), here)
+                    told[at] = frame.ask(group.pick(sizes), here)
         return (self._fixed, *told)  # type: ignore[arg-type]  # none is left open
 
     def said(self, told: tuple[int, ...]) -> Said:
         """Return the answers behind some numbers, in the order in which the questions were given."""
-        groups = zip(self._groups, told, strict=True)
-        return tuple(sorted([one for group, number in groups for one in group.said[number]], key=itemgetter(0)))
+        said = list(self._said)
+        for (group, _), number in zip(self._open, told[1:], strict=True):
+            said += group.said[number]
+        return tuple(sorted(said, key=itemgetter(0)))
