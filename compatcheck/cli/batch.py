@@ -17,6 +17,7 @@ import msgspec
 from compatcheck.cli.batch_answers import AT_ONCE, KEPT
 from compatcheck.cli.batch_parts import Problem, judge_in_parts, processes
 from compatcheck.cli.batch_runs import runs
+from compatcheck.cli.batch_sweep import Sweep
 from compatcheck.cli.complain import complain
 from compatcheck.cli.exit_codes import USAGE, of_verdicts
 from compatcheck.resolve.configuration import FIELDS, Configuration
@@ -118,13 +119,20 @@ def _read(kinds: Kinds, lines: list[bytes], name: str, first: int) -> tuple[list
     decode = msgspec.json.Decoder(dict[str, Any]).decode
     rows: list[Row] = []
     problems: list[Problem] = []
+    sweep = Sweep()
     for number, line in enumerate(lines, start=first):
+        row = sweep.row(line)
+        if row is not None:
+            rows.append(row)
+            continue
         try:
             fields = decode(line)
             # As many keys read as written, and no null among them: the fields say all that the line says.
             if line.count(b'":') != len(fields) or None in fields.values():
                 fields = _carefully(line)
-            rows.append(kinds.read(fields))
+            row = kinds.read(fields)
+            rows.append(row)
+            sweep.learn(line, row)
         except (msgspec.MsgspecError, RecursionError) as error:
             problems.append((number, _problem(name, number, line, _sharper(line, error))))
         except _TwiceError as error:

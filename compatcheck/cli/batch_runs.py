@@ -9,6 +9,7 @@ from typing import NamedTuple
 _BACKEND = re.compile(rb'"backend"\s*:\s*"[^"]*"')
 _SHORTEST = 64
 """Lines that a run has on average where it is worth taking lines apart by what they share."""
+_STRIDE = 16
 _UNEVEN = 1.25
 """The largest part, of an even one, that sharing is worth."""
 
@@ -46,18 +47,26 @@ def runs(lines: Sequence[bytes], parts: int) -> list[Run]:
 
 
 def _alike(lines: Sequence[bytes], most: int) -> list[tuple[int, int, bytes]]:
-    """Return runs of lines that name the same backend, with its name; none where there are more than `most`."""
+    """Return runs of lines that name the same backend, with its name; none where there are more than `most`.
+
+    Only every so many lines are looked at, and all where the name has changed since.
+    """
     found: list[tuple[int, int, bytes]] = []
-    start, named = 0, b""
-    for at, line in enumerate(lines):
-        if named and named in line:
+    start, named = 0, _backend(lines[0])
+    at = 0
+    while at < len(lines):
+        if named in lines[min(at + _STRIDE, len(lines) - 1)]:
+            at += _STRIDE
             continue
-        match = _BACKEND.search(line)
-        name = match[0] if match else b""
-        if name != named:
-            if at:
+        for at in range(at, min(at + _STRIDE + 1, len(lines))):
+            if named not in lines[at]:
                 found.append((start, at, named))
-            if len(found) >= most:
-                return []
-            start, named = at, name
+                start, named = at, _backend(lines[at])
+        if len(found) >= most:
+            return []
     return [*found, (start, len(lines), named)]
+
+
+def _backend(line: bytes) -> bytes:
+    match = _BACKEND.search(line)
+    return match[0] if match else b"{"

@@ -79,6 +79,10 @@ def merge(backends: dict[str, Backend], name: str, release: str, defaults: Backe
     return {field: fallback[field] if facts[field] is None else facts[field] for field in FACT_FIELDS}
 
 
+Said = tuple[bool | None, Any]
+"""Whether a check refuses (True) or cannot tell (None), and the values that decide what is said of it."""
+
+
 class Check:
     """One question of the selector: does it refuse, in which words."""
 
@@ -128,15 +132,23 @@ class Check:
         """Return the engine's words for this refusal."""
         return fill(self.words, facts) if self.asks else self.words
 
+    def said(self, facts: Any, refuses: bool | None) -> Said:
+        """Return an answer with all that a text about it names: the values of a refusal, or those that are missing."""
+        return refuses, self.text(facts) if refuses else self.key(facts)
+
 
 class Judgement:
     """What the selector says of one backend. The same facts give the same object."""
 
-    __slots__ = ("backend", "checks", "findings", "missing", "words")
+    __slots__ = ("backend", "checks", "findings", "missing", "named", "words")
 
-    def __init__(self, backend: str, checks: list[Check], words: tuple[str, ...], missing: frozenset[str]) -> None:
+    def __init__(
+        self, backend: str, refusing: list[tuple[Check, Any]], words: tuple[str, ...], missing: frozenset[str]
+    ) -> None:
         self.backend = backend
-        self.checks = checks
+        self.checks = [check for check, _ in refusing]
+        self.named = [values for _, values in refusing]
+        """The values that each refusal names."""
         self.words = words
         self.missing = missing
         self.findings: list[Finding] | None = None
@@ -186,12 +198,13 @@ class BackendProgram:
         if judgement is None:
             if len(self._judgements) > _CACHE_LIMIT:
                 self._judgements.clear()
-            judgement = self._judgements[answers] = self.judgement(in_order(answers), facts)
+            answered = [(at, check, check.said(facts, says)) for at, check, says in in_order(answers)]
+            judgement = self._judgements[answers] = self.judgement(answered, facts)
         return judgement
 
-    def judgement(self, answered: list[tuple[int, Check, bool | None]], facts: Any) -> Judgement:
+    def judgement(self, answered: list[tuple[int, Check, Said]], facts: Any) -> Judgement:
         """Return what checks amount to that refuse (True) or cannot tell (None), given in the selector's order."""
-        key = tuple([(at, says, one.text(facts) if says else one.key(facts)) for at, one, says in answered])
+        key = tuple([(at, said) for at, _, said in answered])
         judgement = self._judged.get(key)
         if judgement is None:
             if len(self._judged) > _CACHE_LIMIT:
@@ -199,20 +212,20 @@ class BackendProgram:
             judgement = self._judged[key] = self._judge(answered, facts)
         return judgement
 
-    def _judge(self, answered: list[tuple[int, Check, bool | None]], facts: Any) -> Judgement:
+    def _judge(self, answered: list[tuple[int, Check, Said]], facts: Any) -> Judgement:
         unimportable = self.facts["unimportable"]
         if unimportable:
             return Judgement(self.name, [], (unimportable,), frozenset())
-        refusing: list[Check] = []
+        refusing: list[tuple[Check, Any]] = []
         missing: frozenset[str] = frozenset()
-        for _, check, refuses in answered:
+        for _, check, (refuses, named) in answered:
             if refuses and check.imports:
-                return Judgement(self.name, [check], (check.say(facts),), frozenset())
+                return Judgement(self.name, [(check, named)], (check.say(facts),), frozenset())
             if refuses:
-                refusing.append(check)
+                refusing.append((check, named))
             else:
                 missing |= check.missing(facts)
-        return Judgement(self.name, refusing, tuple([check.say(facts) for check in refusing]), missing)
+        return Judgement(self.name, refusing, tuple([check.say(facts) for check, _ in refusing]), missing)
 
     # ------------------------------------------------------------------------------------- compile
 

@@ -46,8 +46,8 @@ class FindingFactory:
                 [self._unimportable(engine, judgement, facts)]
                 if judgement.words and not judgement.checks
                 else [
-                    self._from_check(engine, judgement.backend, check, words, facts)
-                    for check, words in zip(judgement.checks, judgement.words, strict=True)
+                    self._checks.get((check, named)) or self._from_check(engine, judgement.backend, check, words, facts)
+                    for check, named, words in zip(judgement.checks, judgement.named, judgement.words, strict=True)
                 ]
             )
         if only is None:

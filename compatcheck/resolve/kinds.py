@@ -117,6 +117,8 @@ class Kind:
     def __init__(
         self, normal: Normalised, shape: _Shape, questions: Questions, judge: Callable[[Normalised], Verdict]
     ) -> None:
+        self.names = shape.names
+        """The sizes that are given, in their order."""
         self._normal = normal
         self._shape = shape
         self._questions = questions

@@ -90,8 +90,9 @@ class Normaliser:
         before, after = msgspec.structs.asdict(read), msgspec.structs.asdict(normal.facts)
         changed = {field: value for field, value in after.items() if value is not before[field]}
         spelled = {field: changed.pop(field) for field in _NAMES if field in changed and field in given}
-        assumed = self._assumed.setdefault(normal.assumed, normal.assumed)
-        self._frames[key] = _Frame(changed, normal.release, normal.answered_as, assumed, normal.beyond)
+        # Equal assumptions are one object, by which equal verdicts are known.
+        normal = msgspec.structs.replace(normal, assumed=self._assumed.setdefault(normal.assumed, normal.assumed))
+        self._frames[key] = _Frame(changed, normal.release, normal.answered_as, normal.assumed, normal.beyond)
         self._names[tuple([given.get(field) for field in _NAMES])] = spelled
         self._remember_sizes(shape, given)
         return normal

@@ -89,8 +89,8 @@ class Stages:
             self.asked.clear()
         judgement: Judgement | None = None
         if self._program is not None:
-            refusing = _open(self._shared.selector, self.selector.said(told))
-            judgement = self._program.judgement(refusing, facts)
+            answered = _open(self._shared.selector, self.selector.said(told))
+            judgement = self._program.judgement(answered, facts)
         asked = self.asked[told] = self._resolver.ask_selector(self._engine, facts, judgement)
         return asked
 
@@ -109,7 +109,8 @@ class Stages:
         """
         ruled = self._shared.ruled.get(early)
         if ruled is None:
-            holding = _open(self._shared.early, self.early.said(early))
+            answered = _open(self._shared.early, self.early.said(early))
+            holding = [(at, rule, holds) for at, rule, (holds, _) in answered]
             ruled = self._shared.ruled[early] = self._resolver.rule(holding, facts, None)
         if len(self.verdicts) > _MANY:
             self.verdicts.clear()
@@ -124,10 +125,10 @@ class Stages:
         return verdict
 
 
-def _open(plan: Plan, said: Said) -> list[tuple[int, Any, bool | None]]:
-    """Return what was asked and did not answer False, each with its place and its answer."""
-    asked = [(plan.parts[place].question, answer) for place, answer in said]
-    return [(*question, answer[0]) for question, answer in asked if question is not None]  # type: ignore[index]
+def _open(plan: Plan, said: Said) -> list[tuple[int, Any, Any]]:
+    """Return what was asked and did not answer False, each with its place and with what it said."""
+    parts = plan.parts
+    return [(*question, answer) for place, answer in said if (question := parts[place].question) is not None]
 
 
 def _after_selector(resolver: Resolver, engine: EngineProgram, facts: Configuration, used: str) -> list[Part]:
