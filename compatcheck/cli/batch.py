@@ -50,7 +50,7 @@ def run_batch(loaded: LoadedMatrix, path: Path, defaults: Configuration, format_
     if lines and not lines[-1].strip():
         lines.pop()
 
-    job = _Job(loaded, lines, name, Kinds(loaded.resolver, defaults), format_, alternatives)
+    job = _Job(loaded, lines, name, Kinds(loaded.resolver, defaults), Sweep(), format_, alternatives)
     parts = processes(len(lines)) if format_ == "jsonl" else 1
     with _uncollected():
         if parts > 1:
@@ -81,12 +81,13 @@ class _Job(msgspec.Struct):
     lines: list[bytes]
     name: str
     kinds: Kinds
+    sweep: Sweep
     format_: str
     alternatives: bool
 
     def read(self, start: int, stop: int) -> tuple[list[Row], list[Problem]]:
         """Return some of the lines as they were read, and the problems of those that cannot be."""
-        return _read(self.kinds, self.lines[start:stop], self.name, start + 1)
+        return _read(self.kinds, self.sweep, self.lines[start:stop], self.name, start + 1)
 
     def verdicts(self, rows: list[Row]) -> Iterable[Verdict]:
         """Judge lines that were read."""
@@ -115,11 +116,10 @@ def _judge(loaded: LoadedMatrix, kinds: Kinds, row: Row) -> Verdict:
     return verdict
 
 
-def _read(kinds: Kinds, lines: list[bytes], name: str, first: int) -> tuple[list[Row], list[Problem]]:
+def _read(kinds: Kinds, sweep: Sweep, lines: list[bytes], name: str, first: int) -> tuple[list[Row], list[Problem]]:
     decode = msgspec.json.Decoder(dict[str, Any]).decode
     rows: list[Row] = []
     problems: list[Problem] = []
-    sweep = Sweep()
     for number, line in enumerate(lines, start=first):
         row = sweep.row(line)
         if row is not None:
