@@ -43,9 +43,7 @@ def processes(lines: int) -> int:
     return max(1, min(len(os.sched_getaffinity(0)), lines // LEAST))
 
 
-def judge_in_parts(
-    runs: Sequence[Run], judge: Judge[R], out: BinaryIO
-) -> tuple[list[Problem], set[VerdictName]]:
+def judge_in_parts(runs: Sequence[Run], judge: Judge[R], out: BinaryIO) -> tuple[list[Problem], set[VerdictName]]:
     """Judge all lines, those of part 0 here and each other part in a process of its own; write the answers in order.
 
     Nothing is judged before every line was read: where one cannot be, its problems are returned, in order, and nothing

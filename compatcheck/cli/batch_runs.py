@@ -58,7 +58,7 @@ def _alike(lines: Sequence[bytes], most: int) -> list[tuple[int, int, bytes]]:
         if named in lines[min(at + _STRIDE, len(lines) - 1)]:
             at += _STRIDE
             continue
-        for at in range(at, min(at + _STRIDE + 1, len(lines))):
+        for at in range(at, min(at + _STRIDE + 1, len(lines))):  # noqa: B020  # `at` goes on from where this ends
             if named not in lines[at]:
                 found.append((start, at, named))
                 start, named = at, _backend(lines[at])

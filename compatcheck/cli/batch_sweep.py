@@ -48,7 +48,7 @@ class Sweep:
             return
         kind, sizes = row
         parts = _SIZE.split(line)
-        if [name.decode() for name in parts[2::4]] != list(kind.names):
+        if not kind.names or [name.decode() for name in parts[2::4]] != list(kind.names):
             return
         form = (*parts[1::4], *parts[4:-1:4])
         before, after = parts[0], parts[-1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -18,7 +18,8 @@ from compatcheck.matrix.model import (
 )
 from compatcheck.matrix.versions import parse
 from compatcheck.resolve.clusters import SIZES, Answer, cluster, in_order
-from compatcheck.resolve.conditions import AllOf, AnyOf, Compiler, Constant, Not, Predicate, settled
+from compatcheck.resolve.conditions import AllOf, AnyOf, Compiler, Constant, Not, Predicate
+from compatcheck.resolve.narrowing import narrow, settled
 from compatcheck.resolve.pages import Pages
 from compatcheck.resolve.refusals import FeatureRefused, FirstOf, NonCausalDcp, Refused
 from compatcheck.resolve.verdict import Finding
@@ -44,6 +45,7 @@ FLAG_OF_FIELD = {
 """Configuration field that asks for a feature -> the backend's flag that grants it."""
 
 _CACHE_LIMIT = 65536
+_NOTHING: frozenset[str] = frozenset()
 
 
 def in_release(since: str, until: str | None, release: str) -> bool:
@@ -79,10 +81,6 @@ def merge(backends: dict[str, Backend], name: str, release: str, defaults: Backe
     return {field: fallback[field] if facts[field] is None else facts[field] for field in FACT_FIELDS}
 
 
-Said = tuple[bool | None, Any]
-"""Whether a check refuses (True) or cannot tell (None), and the values that decide what is said of it."""
-
-
 class Check:
     """One question of the selector: does it refuse, in which words."""
 
@@ -100,12 +98,14 @@ class Check:
         self.fields = sorted(refuses.fields)
         self._key = attrgetter(*self.fields) if self.fields else (lambda facts: None)
         self._cache: dict[Any, bool | None] = {}
+        self._said: dict[tuple[bool | None, Any], Said] = {}
         self.asks = placeholders(words)
         self.told = refuses.fields | asked_fields(self.asks)
         """The fields that the answer and a refusal's text can depend on."""
         self.key = attrgetter(*sorted(self.told)) if self.told else (lambda facts: None)
         own = code.removeprefix("selector-").replace("-", "_")
         named = asked_fields(self.asks) | (self.told & (set(rule.when) if rule is not None else {own}))
+        self.named = frozenset(named)
         self.text = attrgetter(*sorted(named)) if named else (lambda facts: None)
         """Gives what a refusal names: a condition's own fields, or the one that the question is about."""
 
@@ -132,23 +132,46 @@ class Check:
         """Return the engine's words for this refusal."""
         return fill(self.words, facts) if self.asks else self.words
 
+    def left(self, facts: Any, free: Collection[str]) -> Predicate:
+        """Return when it refuses facts that differ from these only in the `free` fields."""
+        return narrow(self._predicate, facts, free)
+
     def said(self, facts: Any, refuses: bool | None) -> Said:
-        """Return an answer with all that a text about it names: the values of a refusal, or those that are missing."""
-        return refuses, self.text(facts) if refuses else self.key(facts)
+        """Return an answer other than False, with all that a verdict repeats of it; equal ones are one object."""
+        missing = _NOTHING if refuses else self.missing(facts)
+        key = (refuses, self.text(facts) if refuses else missing)
+        said = self._said.get(key)
+        if said is None:
+            if len(self._said) > _CACHE_LIMIT:
+                self._said.clear()
+            said = self._said[key] = Said(self, self.say(facts) if refuses else None, missing)
+        return said
+
+
+class Said:
+    """A check that refuses, in words, or that cannot tell for want of facts."""
+
+    __slots__ = ("check", "finding", "missing", "words")
+
+    def __init__(self, check: Check, words: str | None, missing: frozenset[str] = _NOTHING) -> None:
+        self.check = check
+        self.words = words
+        self.missing = missing
+        self.finding: Finding | None = None
+        """What `FindingFactory.from_judgement` made of it, once it was asked."""
 
 
 class Judgement:
     """What the selector says of one backend. The same facts give the same object."""
 
-    __slots__ = ("backend", "checks", "findings", "missing", "named", "words")
+    __slots__ = ("backend", "checks", "findings", "missing", "refusals", "words")
 
     def __init__(
-        self, backend: str, refusing: list[tuple[Check, Any]], words: tuple[str, ...], missing: frozenset[str]
+        self, backend: str, refusals: list[Said], words: tuple[str, ...], missing: frozenset[str] = _NOTHING
     ) -> None:
         self.backend = backend
-        self.checks = [check for check, _ in refusing]
-        self.named = [values for _, values in refusing]
-        """The values that each refusal names."""
+        self.refusals = refusals
+        self.checks = [said.check for said in refusals]
         self.words = words
         self.missing = missing
         self.findings: list[Finding] | None = None
@@ -186,7 +209,7 @@ class BackendProgram:
                 self.checks += self._build(check)
         self._ask: list[Callable[[Any], Answer[Check]]] | None = None
         self._judgements: dict[tuple[Answer[Check], ...], Judgement] = {}
-        self._judged: dict[tuple[Any, ...], Judgement] = {}
+        self._judged: dict[tuple[Said, ...], Judgement] = {}
 
     def judge(self, facts: Any) -> Judgement:
         """Return what the selector says: the checks that refuse, in its order and words, and the missing facts."""
@@ -198,34 +221,30 @@ class BackendProgram:
         if judgement is None:
             if len(self._judgements) > _CACHE_LIMIT:
                 self._judgements.clear()
-            answered = [(at, check, check.said(facts, says)) for at, check, says in in_order(answers)]
-            judgement = self._judgements[answers] = self.judgement(answered, facts)
+            answered = [check.said(facts, says) for _, check, says in in_order(answers)]
+            judgement = self._judgements[answers] = self.judgement(answered)
         return judgement
 
-    def judgement(self, answered: list[tuple[int, Check, Said]], facts: Any) -> Judgement:
-        """Return what checks amount to that refuse (True) or cannot tell (None), given in the selector's order."""
-        key = tuple([(at, said) for at, _, said in answered])
+    def judgement(self, answered: list[Said]) -> Judgement:
+        """Return what the answers of checks amount to that do not let pass, given in the selector's order."""
+        key = tuple(answered)
         judgement = self._judged.get(key)
         if judgement is None:
             if len(self._judged) > _CACHE_LIMIT:
                 self._judged.clear()
-            judgement = self._judged[key] = self._judge(answered, facts)
+            judgement = self._judged[key] = self._judge(answered)
         return judgement
 
-    def _judge(self, answered: list[tuple[int, Check, Said]], facts: Any) -> Judgement:
+    def _judge(self, answered: list[Said]) -> Judgement:
         unimportable = self.facts["unimportable"]
         if unimportable:
-            return Judgement(self.name, [], (unimportable,), frozenset())
-        refusing: list[tuple[Check, Any]] = []
-        missing: frozenset[str] = frozenset()
-        for _, check, (refuses, named) in answered:
-            if refuses and check.imports:
-                return Judgement(self.name, [(check, named)], (check.say(facts),), frozenset())
-            if refuses:
-                refusing.append((check, named))
-            else:
-                missing |= check.missing(facts)
-        return Judgement(self.name, refusing, tuple([check.say(facts) for check, _ in refusing]), missing)
+            return Judgement(self.name, [], (unimportable,))
+        refusals = [said for said in answered if said.words is not None]
+        for said in refusals:
+            if said.check.imports:
+                return Judgement(self.name, [said], (str(said.words),))
+        missing = _NOTHING.union(*[said.missing for said in answered])
+        return Judgement(self.name, refusals, tuple([str(said.words) for said in refusals]), missing)
 
     # ------------------------------------------------------------------------------------- compile
 

@@ -58,20 +58,22 @@ UNKNOWN = _Unknown()
 _NOTHING: frozenset[str] = frozenset()
 
 
-class Settles:
-    """A condition that knows by itself what it says whatever the values of some fields are."""
+class Narrows:
+    """A condition that knows by itself what is left of it where most fields have their values."""
 
-    def settled(self, facts: Any, free: Collection[str]) -> bool | None:
-        """Return what it says whatever the values of the `free` fields are; None where they may matter."""
+    fields: frozenset[str]
+
+    def narrow(self, facts: Any, free: Collection[str]) -> Predicate:
+        """Return a condition that tests like this one for all facts that differ from these only in `free` fields."""
         raise NotImplementedError
 
 
 class Constant:
-    """Always or never."""
+    """Always or never; or unknown, as what is left of a condition."""
 
     fields: frozenset[str] = _NOTHING
 
-    def __init__(self, value: bool) -> None:
+    def __init__(self, value: bool | None) -> None:
         self._value = value
 
     def test(self, facts: Any) -> bool | None:
@@ -186,22 +188,6 @@ class Not:
 
     def missing(self, facts: Any) -> frozenset[str]:
         return self.part.missing(facts)
-
-
-def settled(predicate: Predicate, facts: Any, free: Collection[str]) -> bool | None:
-    """Return what a condition says whatever the values of the `free` fields are; None where they may matter."""
-    if predicate.fields.isdisjoint(free):
-        return predicate.test(facts)
-    if isinstance(predicate, Not):
-        inner = settled(predicate.part, facts, free)
-        return None if inner is None else not inner
-    if isinstance(predicate, (AllOf, AnyOf)):
-        deciding = isinstance(predicate, AnyOf)
-        parts = [settled(part, facts, free) for part in predicate.parts]
-        if deciding in parts:
-            return deciding
-        return None if None in parts else not deciding
-    return predicate.settled(facts, free) if isinstance(predicate, Settles) else None
 
 
 class Compiler:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from compatcheck.matrix.model import Backend, Kernel, Refusal, Rule, Source, rules_of
-from compatcheck.resolve.backend import FLAG_OF_FIELD, BackendProgram, Check, Judgement
+from compatcheck.resolve.backend import FLAG_OF_FIELD, BackendProgram, Check, Judgement, Said
 from compatcheck.resolve.decided import decided_at
 from compatcheck.resolve.describe import describe_flag, describe_grants
 from compatcheck.resolve.engine import EngineProgram, Selection
@@ -32,7 +32,6 @@ class FindingFactory:
 
     def __init__(self, loaded: LoadedMatrix) -> None:
         self._loaded = loaded
-        self._checks: dict[Any, Finding] = {}
         self._rules: dict[str, Finding] = {}
 
     # -------------------------------------------------------------------------------- the selector
@@ -44,43 +43,41 @@ class FindingFactory:
         if judgement.findings is None:
             judgement.findings = (
                 [self._unimportable(engine, judgement, facts)]
-                if judgement.words and not judgement.checks
+                if judgement.words and not judgement.refusals
                 else [
-                    self._checks.get((check, named)) or self._from_check(engine, judgement.backend, check, words, facts)
-                    for check, named, words in zip(judgement.checks, judgement.named, judgement.words, strict=True)
+                    said.finding or self._from_check(engine, judgement.backend, said, facts)
+                    for said in judgement.refusals
                 ]
             )
         if only is None:
             return judgement.findings
-        return [f for f, check in zip(judgement.findings, judgement.checks, strict=True) if check in only]
+        return [f for f, said in zip(judgement.findings, judgement.refusals, strict=True) if said.check in only]
 
-    def _from_check(self, engine: EngineProgram, backend: str, check: Check, words: str, facts: Any) -> Finding:
-        key = (check, check.text(facts))
-        finding = self._checks.get(key)
-        if finding is None:
-            required, actual = self._values(engine.program(backend), check, facts)
-            title = f"{engine.engine.title} {engine.release}"
-            entry = engine.engine.backends[backend]
-            at = decided_at(engine.engine.backends, backend, engine.release, check)
-            rule = check.rule
-            finding = self._checks[key] = Finding(
-                code=check.code,
-                name=(rule.title if rule else None) or words,
-                refuser="package" if check.imports else "engine",
-                bites="selection",
-                effect="unsupported",
-                message=_sentence(f"{title}'s selector refuses {backend}", words, required, actual),
-                words=words,
-                required=required,
-                actual=actual,
-                why=rule.why if rule else None,
-                fix=rule.fix if rule else None,
-                history=_history(entry, check),
-                sources=sources((rule.sources if rule and rule.sources else entry.sources) or entry.sources),
-                line=self._line(("engines", str(facts.engine), "backends", *at)),
-                backend=backend,
-            )
-        return finding
+    def _from_check(self, engine: EngineProgram, backend: str, said: Said, facts: Any) -> Finding:
+        check, words = said.check, str(said.words)
+        required, actual = self._values(engine.program(backend), check, facts)
+        title = f"{engine.engine.title} {engine.release}"
+        entry = engine.engine.backends[backend]
+        at = decided_at(engine.engine.backends, backend, engine.release, check)
+        rule = check.rule
+        said.finding = Finding(
+            code=check.code,
+            name=(rule.title if rule else None) or words,
+            refuser="package" if check.imports else "engine",
+            bites="selection",
+            effect="unsupported",
+            message=_sentence(f"{title}'s selector refuses {backend}", words, required, actual),
+            words=words,
+            required=required,
+            actual=actual,
+            why=rule.why if rule else None,
+            fix=rule.fix if rule else None,
+            history=_history(entry, check),
+            sources=sources((rule.sources if rule and rule.sources else entry.sources) or entry.sources),
+            line=self._line(("engines", str(facts.engine), "backends", *at)),
+            backend=backend,
+        )
+        return said.finding
 
     def _values(self, program: BackendProgram, check: Check, facts: Any) -> tuple[str | None, str | None]:
         """Return what a check requires and what it found, as text."""

@@ -22,7 +22,7 @@ from compatcheck.resolve.resolver import Resolver
 from compatcheck.resolve.tell import Sizes, Tell
 from compatcheck.resolve.verdict import Verdict
 
-FEW = 1
+FEW = 0
 """Lines of a kind that are judged one by one before it is worth knowing what tells its sizes apart."""
 _MANY = 65536
 
@@ -153,9 +153,10 @@ class Kind:
             return verdict
         used = str(asked.used)
         after = self._after.get(used) or self._look(stages, used)
-        key = (asked, stages.frame, told, *after(sizes, self._facts))
+        later = after(sizes, self._facts)
+        key = (asked, stages.frame, told, later)
         verdict = stages.verdicts.get(key)
-        return stages.judge(key, asked, self.normalised(sizes)) if verdict is None else verdict
+        return stages.judge(key, asked, after, later, self.normalised(sizes)) if verdict is None else verdict
 
     def _look(self, stages: Stages, used: str) -> Tell:
         tell = self._after[used] = stages.after(used, self._normal)

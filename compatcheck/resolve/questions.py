@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from compatcheck.resolve.clusters import Question
+from compatcheck.resolve.conditions import Constant
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.kernel import CALLED
-from compatcheck.resolve.tell import Part, Plan, Said, Tell
+from compatcheck.resolve.tell import Left, Part, Plan, Tell
 
 if TYPE_CHECKING:
     from compatcheck.resolve.backend import Check, Judgement
     from compatcheck.resolve.engine import EngineProgram
     from compatcheck.resolve.normalise import Normalised
     from compatcheck.resolve.parts import Asked, Ruled
-    from compatcheck.resolve.resolver import Resolver
+    from compatcheck.resolve.resolver import Answered, Resolver
+    from compatcheck.resolve.rules import RuleProgram
     from compatcheck.resolve.verdict import Verdict
 
 Told = tuple[int, ...]
@@ -54,10 +56,10 @@ class _Shared:
     """What configurations of one release and backend share."""
 
     def __init__(self, resolver: Resolver, engine: EngineProgram, normal: Normalised, names: tuple[str, ...]) -> None:
-        early = resolver.rules(str(normal.facts.engine), engine.release).at_configuration
+        _, early, _ = resolver.rules(str(normal.facts.engine), engine.release).each
         self.names = names
         self.selector = Plan(names, _of_selector(engine, normal.facts.backend))
-        self.early = Plan(names, [Part(rule.told, _said(rule, rule.test), rule.never, (at, rule)) for at, rule in enumerate(early)])
+        self.early = Plan(names, _parts(early))
         self.after: dict[str, Plan] = {}
         self.asked: dict[Told, Asked] = {}
         self.ruled: dict[Told, Ruled] = {}
@@ -89,8 +91,9 @@ class Stages:
             self.asked.clear()
         judgement: Judgement | None = None
         if self._program is not None:
-            answered = _open(self._shared.selector, self.selector.said(told))
-            judgement = self._program.judgement(answered, facts)
+            parts = self._shared.selector.parts
+            said: list[Any] = [one for at, one in self.selector.said(told) if parts[at].question is not None]
+            judgement = self._program.judgement(said)
         asked = self.asked[told] = self._resolver.ask_selector(self._engine, facts, judgement)
         return asked
 
@@ -109,33 +112,34 @@ class Stages:
         """
         ruled = self._shared.ruled.get(early)
         if ruled is None:
-            answered = _open(self._shared.early, self.early.said(early))
-            holding = [(at, rule, holds) for at, rule, (holds, _) in answered]
-            ruled = self._shared.ruled[early] = self._resolver.rule(holding, facts, None)
+            ruled = self._shared.ruled[early] = self._resolver.rule(
+                _of_rules(self._shared.early, self.early.said(early)), facts, None
+            )
         if len(self.verdicts) > _MANY:
             self.verdicts.clear()
         verdict = self.verdicts[key] = self._resolver.judge_refused(asked, ruled, normal)
         return verdict
 
-    def judge(self, key: tuple[Any, ...], asked: Asked, normal: Normalised) -> Verdict:
-        """Return the verdict, and keep it for all of which the same was told."""
+    def judge(self, key: tuple[Any, ...], asked: Asked, after: Tell, told: Told, normal: Normalised) -> Verdict:
+        """Return the verdict where the selector lets pass, and keep it for all of which the same was told after it."""
         if len(self.verdicts) > _MANY:
             self.verdicts.clear()
-        verdict = self.verdicts[key] = self._resolver.judge_asked(self._engine, asked, normal)
+        answered = _of_rules(self._shared.after[str(asked.used)], after.said(told))
+        verdict = self.verdicts[key] = self._resolver.judge_asked(self._engine, asked, normal, answered)
         return verdict
 
 
-def _open(plan: Plan, said: Said) -> list[tuple[int, Any, Any]]:
-    """Return what was asked and did not answer False, each with its place and with what it said."""
-    parts = plan.parts
-    return [(*question, answer) for place, answer in said if (question := parts[place].question) is not None]
+def _of_rules(plan: Plan, said: tuple[tuple[int, Any], ...]) -> list[Answered]:
+    """Return the rules that hold or cannot tell, each with its place among those that are asked with it, in order."""
+    rules = [(question, one) for at, one in said if (question := plan.parts[at].question) is not None]
+    return sorted([(*question, holds) for question, (holds, _) in rules], key=itemgetter(0))
 
 
 def _after_selector(resolver: Resolver, engine: EngineProgram, facts: Configuration, used: str) -> list[Part]:
-    groups = resolver.rules(str(facts.engine), engine.release)
+    everything, _, as_given = resolver.rules(str(facts.engine), engine.release).each
     pages = engine.program(used).pages
     parts = [
-        *(Part(cluster.fields, cluster.answer) for cluster in groups.everything),
+        *_parts(everything),
         Part(engine.routing.fields, engine.route),
         *(Part(frozenset({field}), attrgetter(field)) for field in CALLED),
         Part(pages.fields, pages.of),
@@ -144,7 +148,7 @@ def _after_selector(resolver: Resolver, engine: EngineProgram, facts: Configurat
         parts.append(Part(engine.prefill_fields, engine.select_prefill))
     if used != facts.backend:
         parts = [Part(part.fields, _with_backend(used, part.ask)) for part in parts]
-    return parts + [Part(cluster.fields, cluster.answer) for cluster in groups.as_given]
+    return parts + _parts(as_given)
 
 
 def _of_selector(engine: EngineProgram, backend: str | None) -> list[Part]:
@@ -161,17 +165,27 @@ def _of_selector(engine: EngineProgram, backend: str | None) -> list[Part]:
         return [*parts, Part(frozenset({"engine_version"}), attrgetter("engine_version"))]
     for name in engine.backends if backend is None else [backend]:
         program = engine.program(name)
-        parts += [Part(check.told, _said(check, check.test), check.never, (at, check)) for at, check in enumerate(program.checks)]
+        parts += _parts(program.checks)
         parts.append(Part(program.unasked.fields, program.unasked.test))
     return parts
 
 
-def _said(question: Question, ask: Callable[[Any], bool | None]) -> Callable[[Any], Hashable]:
-    """Return what gives all that a verdict can repeat of an answer: the values that it names, or that are missing."""
+def _parts(asked: Sequence[Check | RuleProgram]) -> list[Part]:
+    """Return what a verdict repeats of checks or rules, as parts; `question` is a place among them, and which it is."""
+    return [Part(one.told, _said(one, one.test), partial(_narrowed, one), (at, one)) for at, one in enumerate(asked)]
 
+
+def _narrowed(asked: Check | RuleProgram, facts: Any, free: frozenset[str]) -> Left | None:
+    left = asked.left(facts, free)
+    if isinstance(left, Constant) and left.test(facts) is False:
+        return None
+    return Left(left.fields | asked.named, _said(asked, left.test))
+
+
+def _said(asked: Check | RuleProgram, test: Callable[[Any], bool | None]) -> Callable[[Any], Hashable]:
     def said(facts: Any) -> Hashable:
-        holds = ask(facts)
-        return False if holds is False else (holds, question.text(facts) if holds else question.key(facts))
+        holds = test(facts)
+        return False if holds is False else asked.said(facts, holds)
 
     return said
 

@@ -6,10 +6,11 @@ from collections.abc import Collection
 from operator import attrgetter
 from typing import Any
 
-from compatcheck.resolve.conditions import Predicate, Settles, settled
+from compatcheck.resolve.conditions import Constant, Narrows, Not, Predicate
+from compatcheck.resolve.narrowing import narrow
 
 
-class Refused:
+class Refused(Narrows):
     """A value is given, and no grant accepts it."""
 
     def __init__(self, field: str, grants: Predicate, when_absent: bool | None) -> None:
@@ -25,13 +26,16 @@ class Refused:
         accepted = self._grants.test(facts)
         return None if accepted is None else not accepted
 
+    def narrow(self, facts: Any, free: Collection[str]) -> Predicate:
+        return Refused(self._field, narrow(self._grants, facts, free), self._when_absent)
+
     def missing(self, facts: Any) -> frozenset[str]:
         if self._get(facts) is None:
             return frozenset({self._field}) if self._when_absent is None else frozenset()
         return self._grants.missing(facts)
 
 
-class FeatureRefused(Settles):
+class FeatureRefused(Narrows):
     """A feature is asked for, and the backend's flag does not grant it."""
 
     def __init__(self, field: str, flag: Predicate) -> None:
@@ -49,11 +53,10 @@ class FeatureRefused(Settles):
         granted = self._flag.test(facts)
         return None if granted is None else not granted
 
-    def settled(self, facts: Any, free: Collection[str]) -> bool | None:
+    def narrow(self, facts: Any, free: Collection[str]) -> Predicate:
         if self._field in free or self._asked(facts) is None:
-            return None
-        granted = settled(self._flag, facts, free) if self._asked(facts) else True
-        return None if granted is None else not granted
+            return FeatureRefused(self._field, narrow(self._flag, facts, free))
+        return narrow(Not(self._flag), facts, free) if self._asked(facts) else Constant(False)
 
     def missing(self, facts: Any) -> frozenset[str]:
         if self._asked(facts) is None:
@@ -61,11 +64,14 @@ class FeatureRefused(Settles):
         return self._flag.missing(facts)
 
 
-class NonCausalDcp(Settles):
+_ASKS_NON_CAUSAL_DCP = frozenset({"use_mla", "use_non_causal", "use_dcp"})
+
+
+class NonCausalDcp(Narrows):
     """Non-causal MLA attention under DCP is asked for, and not granted."""
 
     def __init__(self, flag: Predicate) -> None:
-        self.fields = flag.fields | {"use_mla", "use_non_causal", "use_dcp"}
+        self.fields = flag.fields | _ASKS_NON_CAUSAL_DCP
         self._flag = flag
 
     def test(self, facts: Any) -> bool | None:
@@ -74,17 +80,17 @@ class NonCausalDcp(Settles):
         granted = self._flag.test(facts)
         return None if granted is None else not granted
 
-    def settled(self, facts: Any, free: Collection[str]) -> bool | None:
-        if not (facts.use_mla and facts.use_non_causal and facts.use_dcp):
-            return False
-        granted = settled(self._flag, facts, free)
-        return None if granted is None else not granted
+    def narrow(self, facts: Any, free: Collection[str]) -> Predicate:
+        if not _ASKS_NON_CAUSAL_DCP.isdisjoint(free):
+            return NonCausalDcp(narrow(self._flag, facts, free))
+        asked = facts.use_mla and facts.use_non_causal and facts.use_dcp
+        return narrow(Not(self._flag), facts, free) if asked else Constant(False)
 
     def missing(self, facts: Any) -> frozenset[str]:
         return self._flag.missing(facts)
 
 
-class FirstOf(Settles):
+class FirstOf(Narrows):
     """A joint rule speaks only if no earlier one does."""
 
     def __init__(self, earlier: list[Predicate], own: Predicate) -> None:
@@ -104,10 +110,19 @@ class FirstOf(Settles):
                 own = None
         return own
 
-    def settled(self, facts: Any, free: Collection[str]) -> bool | None:
-        if settled(self._own, facts, free) is False:
-            return False
-        return False if any(settled(earlier, facts, free) for earlier in self._earlier) else None
+    def narrow(self, facts: Any, free: Collection[str]) -> Predicate:
+        own = narrow(self._own, facts, free)
+        if isinstance(own, Constant) and own.test(facts) is False:
+            return own
+        left: list[Predicate] = []
+        for predicate in self._earlier:
+            earlier = narrow(predicate, facts, free)
+            before = earlier.test(facts) if isinstance(earlier, Constant) else None
+            if before:
+                return Constant(False)
+            if before is None:
+                left.append(earlier)
+        return FirstOf(left, own) if left else own
 
     def missing(self, facts: Any) -> frozenset[str]:
         return self._own.missing(facts).union(*(p.missing(facts) for p in self._earlier))

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from compatcheck.matrix.load import LoadedMatrix
     from compatcheck.resolve.linear_verdict import LinearJudge
 
+Answered = tuple[int, RuleProgram, bool | None]
+"""A rule that holds (True) or cannot tell (None), and its place."""
 PHASES = ("kv_write", "prefill", "decode")
 _FIELDS = frozenset(FIELDS)
 _CACHE_LIMIT = 65536
@@ -113,8 +115,10 @@ class Resolver:
         engine = self.engine(str(facts.engine), normal.release)
         return self.judge_asked(engine, self.ask_selector(engine, facts), normal)
 
-    def judge_asked(self, engine: EngineProgram, asked: Asked, normal: Normalised) -> Verdict:
-        """Return the verdict where it is known what the selector says."""
+    def judge_asked(
+        self, engine: EngineProgram, asked: Asked, normal: Normalised, answered: list[Answered] | None = None
+    ) -> Verdict:
+        """Return the verdict where it is known what the selector says, and perhaps what the rules `answered`."""
         if not asked.reached:
             return self.judge_refused(asked, self.early(engine, normal.facts), normal)
         given = facts = normal.facts
@@ -122,7 +126,10 @@ class Resolver:
             facts = msgspec.structs.replace(facts, backend=asked.used)
         route = self._route(engine, facts)
         prefill = engine.select_prefill(facts) if _has_mla_prefill(engine, facts) else None
-        ruled = self._apply_rules(engine, given, facts, route.answer)
+        if answered is None:
+            ruled = self._apply_rules(engine, given, facts, route.answer)
+        else:
+            ruled = self.rule(answered, facts, route.answer)
         library = self._ask_kernels(engine, facts, route.answer, ruled) if route.answer is not None else NOTHING_SAID
         return self._assembled(asked, route, prefill, ruled, library, normal)
 
@@ -221,9 +228,7 @@ class Resolver:
             ruled = self._ruled[key] = self.rule(in_order(answers), facts, route)
         return ruled
 
-    def rule(
-        self, answered: list[tuple[int, RuleProgram, bool | None]], facts: Any, route: RouteAnswer | None
-    ) -> Ruled:
+    def rule(self, answered: list[Answered], facts: Any, route: RouteAnswer | None) -> Ruled:
         """Return what rules amount to that hold (True) or cannot tell (None), in order; equal ones are one object."""
         used = {getattr(route, phase) for phase in PHASES} if route else set()
         findings: list[Finding] = []

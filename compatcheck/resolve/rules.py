@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from compatcheck.matrix.model import Matrix, Rule
 from compatcheck.matrix.versions import contains
 from compatcheck.resolve.clusters import SIZES, Cluster, cluster
-from compatcheck.resolve.conditions import Compiler, Predicate, settled
+from compatcheck.resolve.conditions import AllOf, Compiler, Constant, Predicate
+from compatcheck.resolve.narrowing import narrow, settled
 from compatcheck.resolve.words import asked_fields, placeholders
 
 _CACHE_LIMIT = 65536
@@ -25,6 +27,7 @@ class RuleProgram:
         self.fields = self._when.fields | ({rule.axis} if rule.versions else set())
         words = rule.words[0] if rule.words and not rule.words[0].startswith("/") else ""
         asked = asked_fields(placeholders(words))
+        self.named = asked
         self.text = attrgetter(*sorted(asked)) if asked else (lambda facts: None)
         self.told = self.fields | asked
         """The fields that the answer and the finding's text can depend on."""
@@ -51,10 +54,7 @@ class RuleProgram:
 
     def test(self, facts: Any) -> bool | None:
         """Answer as `holds` does, and keep nothing: for a caller who keeps answers himself."""
-        in_range: bool | None = True
-        if self.rule.versions:
-            version = self._axis(facts)
-            in_range = None if version is None else contains(self.rule.versions, version)
+        in_range = self._in_range(facts)
         if in_range is False:
             return False
         when = self._when.test(facts)
@@ -62,11 +62,24 @@ class RuleProgram:
 
     def never(self, facts: Any) -> bool:
         """Return whether it is False for these facts, whatever their sizes."""
-        if self.rule.versions and self.rule.axis not in SIZES:
-            version = self._axis(facts)
-            if version is not None and not contains(self.rule.versions, version):
-                return True
-        return settled(self._when, facts, SIZES) is False
+        return self._in_range(facts) is False or settled(self._when, facts, SIZES) is False
+
+    def left(self, facts: Any, free: Collection[str]) -> Predicate:
+        """Return when it holds for facts that differ from these only in the `free` fields, versions not among them."""
+        in_range = self._in_range(facts)
+        if in_range is False:
+            return Constant(False)
+        return narrow(self._when if in_range else AllOf([Constant(None), self._when]), facts, free)
+
+    def said(self, facts: Any, holds: bool | None) -> tuple[bool | None, Any]:
+        """Return an answer with all that a verdict repeats of it: the values in its text, or the missing facts."""
+        return holds, self.text(facts) if holds else self.missing(facts)
+
+    def _in_range(self, facts: Any) -> bool | None:
+        if not self.rule.versions:
+            return True
+        version = self._axis(facts)
+        return None if version is None else contains(self.rule.versions, version)
 
     def missing(self, facts: Any) -> frozenset[str]:
         """Return the missing facts that keep it from deciding."""
@@ -98,8 +111,8 @@ class RuleGroups(NamedTuple):
     """Of one that does not: those that bite at configuration."""
     as_given: Clusters
     """Of the configuration as it was given, where a start gets past the selector."""
-    at_configuration: list[RuleProgram]
-    """Those of `early`, one by one."""
+    each: tuple[list[RuleProgram], list[RuleProgram], list[RuleProgram]]
+    """The rules of each group, one by one."""
 
 
 def group_rules(programs: list[RuleProgram]) -> RuleGroups:
@@ -107,4 +120,4 @@ def group_rules(programs: list[RuleProgram]) -> RuleGroups:
     given = [program for program in programs if program.rule.as_given]
     others = [program for program in programs if not program.rule.as_given]
     early = [program for program in others if program.rule.bites == "config"]
-    return RuleGroups(cluster_rules(others), cluster_rules(early), cluster_rules(given), early)
+    return RuleGroups(cluster_rules(others), cluster_rules(early), cluster_rules(given), (others, early, given))
