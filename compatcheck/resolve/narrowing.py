@@ -54,7 +54,11 @@ def _several(predicate: AllOf | AnyOf, facts: Any, free: Collection[str]) -> Pre
     return left[0] if len(left) == 1 else type(predicate)(left)
 
 
-def _decided(leaf: DerivedLeaf, fact: DecisionList, facts: Any, free: Collection[str]) -> Predicate:
+def narrow_cases(fact: DecisionList, facts: Any, free: Collection[str]) -> list[tuple[Predicate, Any]]:
+    """Return the cases that may still decide a value, the last of them without fail: what is left of each, the value.
+
+    For all facts that differ from these only in the `free` fields.
+    """
     cases: list[tuple[Predicate, Any]] = []
     for condition, value in fact.cases:
         left = narrow(condition, facts, free)
@@ -63,10 +67,12 @@ def _decided(leaf: DerivedLeaf, fact: DecisionList, facts: Any, free: Collection
             continue
         cases.append((left, value))
         if holds:
-            break
-    else:
-        cases.append((_CONSTANTS[True], None))
-    narrowed = _NarrowedLeaf(leaf, cases)
+            return cases
+    return [*cases, (_CONSTANTS[True], None)]
+
+
+def _decided(leaf: DerivedLeaf, fact: DecisionList, facts: Any, free: Collection[str]) -> Predicate:
+    narrowed = _NarrowedLeaf(leaf, narrow_cases(fact, facts, free))
     return narrowed if narrowed.fields else _CONSTANTS[narrowed.test(facts)]
 
 

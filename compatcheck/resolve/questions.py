@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from compatcheck.resolve.conditions import Constant
-from compatcheck.resolve.configuration import Configuration
+from compatcheck.resolve.configuration import FIELDS, Configuration
 from compatcheck.resolve.kernel import CALLED
+from compatcheck.resolve.narrowing import narrow_cases
 from compatcheck.resolve.tell import Left, Part, Plan, Tell
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 Told = tuple[int, ...]
 _MANY = 65536
+_FIXED = ("engine", "engine_version", "backend", "use_mla")
+"""Fields in which the configurations of one plan are alike."""
+_FREE = frozenset(FIELDS).difference(_FIXED)
 
 
 class Questions:
@@ -44,10 +48,10 @@ class Questions:
         """Return the questions for configurations like this one, which differ in the sizes called `names`."""
         facts = normal.facts
         engine = self._resolver.engine(str(facts.engine), normal.release)
-        key = (engine, facts.backend, facts.use_mla, names)
+        key = (engine, facts.engine_version, facts.backend, facts.use_mla, names)
         shared = self._shared.get(key)
         if shared is None:
-            shared = self._shared[key] = _Shared(self._resolver, engine, normal, names)
+            shared = self._shared[key] = _Shared(self._resolver, engine, facts, names)
         frame = self._frames.setdefault((normal.assumed, normal.answered_as), len(self._frames))
         return Stages(self._resolver, engine, shared, frame, facts)
 
@@ -55,11 +59,11 @@ class Questions:
 class _Shared:
     """What configurations of one release and backend share."""
 
-    def __init__(self, resolver: Resolver, engine: EngineProgram, normal: Normalised, names: tuple[str, ...]) -> None:
-        _, early, _ = resolver.rules(str(normal.facts.engine), engine.release).each
+    def __init__(self, resolver: Resolver, engine: EngineProgram, facts: Configuration, names: tuple[str, ...]) -> None:
+        _, early, _ = resolver.rules(str(facts.engine), engine.release).each
         self.names = names
-        self.selector = Plan(names, _of_selector(engine, normal.facts.backend))
-        self.early = Plan(names, _parts(early))
+        self.selector = Plan(names, _of_selector(engine, facts.backend))
+        self.early = Plan(names, _of_possible(early, facts))
         self.after: dict[str, Plan] = {}
         self.asked: dict[Told, Asked] = {}
         self.ruled: dict[Told, Ruled] = {}
@@ -139,8 +143,8 @@ def _after_selector(resolver: Resolver, engine: EngineProgram, facts: Configurat
     everything, _, as_given = resolver.rules(str(facts.engine), engine.release).each
     pages = engine.program(used).pages
     parts = [
-        *_parts(everything),
-        Part(engine.routing.fields, engine.route),
+        *_of_possible(everything, msgspec.structs.replace(facts, backend=used)),
+        Part(engine.routing.fields, engine.route, partial(_routed, engine)),
         *(Part(frozenset({field}), attrgetter(field)) for field in CALLED),
         Part(pages.fields, pages.of),
     ]
@@ -148,7 +152,12 @@ def _after_selector(resolver: Resolver, engine: EngineProgram, facts: Configurat
         parts.append(Part(engine.prefill_fields, engine.select_prefill))
     if used != facts.backend:
         parts = [Part(part.fields, _with_backend(used, part.ask)) for part in parts]
-    return parts + _parts(as_given)
+    return parts + _of_possible(as_given, facts)
+
+
+def _routed(engine: EngineProgram, facts: Any, free: frozenset[str]) -> Left:
+    cases = narrow_cases(engine.routing, facts, free)
+    return Left(frozenset[str]().union(*(condition.fields for condition, _ in cases)), partial(engine.route))
 
 
 def _of_selector(engine: EngineProgram, backend: str | None) -> list[Part]:
@@ -165,14 +174,19 @@ def _of_selector(engine: EngineProgram, backend: str | None) -> list[Part]:
         return [*parts, Part(frozenset({"engine_version"}), attrgetter("engine_version"))]
     for name in engine.backends if backend is None else [backend]:
         program = engine.program(name)
-        parts += _parts(program.checks)
+        parts += _parts(enumerate(program.checks))
         parts.append(Part(program.unasked.fields, program.unasked.test))
     return parts
 
 
-def _parts(asked: Sequence[Check | RuleProgram]) -> list[Part]:
+def _parts(asked: Iterable[tuple[int, Check | RuleProgram]]) -> list[Part]:
     """Return what a verdict repeats of checks or rules, as parts; `question` is a place among them, and which it is."""
-    return [Part(one.told, _said(one, one.test), partial(_narrowed, one), (at, one)) for at, one in enumerate(asked)]
+    return [Part(one.told, _said(one, one.test), partial(_narrowed, one), (at, one)) for at, one in asked]
+
+
+def _of_possible(rules: list[RuleProgram], facts: Configuration) -> list[Part]:
+    """Return the rules, as parts, that may hold for configurations that have these facts in the fixed fields."""
+    return _parts([(at, rule) for at, rule in enumerate(rules) if rule.possible(facts, _FREE)])
 
 
 def _narrowed(asked: Check | RuleProgram, facts: Any, free: frozenset[str]) -> Left | None:

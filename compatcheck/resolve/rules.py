@@ -64,6 +64,12 @@ class RuleProgram:
         """Return whether it is False for these facts, whatever their sizes."""
         return self._in_range(facts) is False or settled(self._when, facts, SIZES) is False
 
+    def possible(self, facts: Any, free: Collection[str]) -> bool:
+        """Return whether it may be other than False for facts that differ from these only in the `free` fields."""
+        if self.rule.axis not in free and self._in_range(facts) is False:
+            return False
+        return settled(self._when, facts, free) is not False
+
     def left(self, facts: Any, free: Collection[str]) -> Predicate:
         """Return when it holds for facts that differ from these only in the `free` fields, versions not among them."""
         in_range = self._in_range(facts)
