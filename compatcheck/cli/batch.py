@@ -91,6 +91,7 @@ class _Job(msgspec.Struct):
 
     def verdicts(self, rows: list[Row]) -> Iterable[Verdict]:
         """Judge lines that were read."""
+        self.kinds.expect(rows)
         if self.alternatives:
             return (_judge(self.loaded, self.kinds, row) for row in rows)
         return map(self.kinds.judge, rows)

@@ -22,8 +22,8 @@ from compatcheck.resolve.resolver import Resolver
 from compatcheck.resolve.tell import Sizes, Tell
 from compatcheck.resolve.verdict import Verdict
 
-FEW = 0
-"""Lines of a kind that are judged one by one before it is worth knowing what tells its sizes apart."""
+FEW = 3
+"""Lines of a kind that are judged one by one rather than by what tells their sizes apart, which takes time to know."""
 _MANY = 65536
 
 
@@ -52,6 +52,13 @@ class Kinds:
         if kind is None or sizes not in shape.good:
             return self._learn(shape, sizes, given)
         return kind, sizes
+
+    @staticmethod
+    def expect(rows: list[Row]) -> None:
+        """Make ready for lines that will be judged: it matters how many there are of each kind."""
+        for row in rows:
+            if isinstance(row, tuple):
+                row[0].expected += 1
 
     def judge(self, row: Row) -> Verdict:
         """Return the verdict on a line that `read` gave, without alternatives."""
@@ -123,7 +130,8 @@ class Kind:
         self._shape = shape
         self._questions = questions
         self._judge = judge
-        self._seen = 0
+        self.expected = 0
+        """Lines of the kind that will be judged, or have been."""
         self._last: Sizes | None = None
         # A configuration with other sizes is made ten times faster by changing one than by making one. Where no backend
         # is forced, the one that is selected has to be put in its place, which takes a real one.
@@ -135,8 +143,7 @@ class Kind:
         """Return the verdict for these sizes."""
         stages = self._stages
         if stages is None:
-            self._seen += 1
-            if self._seen <= FEW or not self._questions.apply(self._normal):
+            if self.expected <= FEW or not self._questions.apply(self._normal):
                 return self._judge(self.normalised(sizes))
             stages = self._stages = self._questions.stages(self._normal, self._shape.names)
         told = stages.selector(sizes, self._facts)
@@ -179,11 +186,10 @@ class Kind:
             return self._configuration(sizes)
         if self._last is not sizes:
             self._last = sizes
-            view, kv = self._view, self._shape.kv
-            for name, value in zip(self._shape.names, sizes, strict=True):
-                setattr(view, name, value)
+            fields, kv = self._view.__dict__, self._shape.kv
+            fields.update(zip(self._shape.names, sizes, strict=True))
             if kv is not None:
-                view.kv_cache_dtype = self._shape.spelled[sizes[kv]]
+                fields["kv_cache_dtype"] = self._shape.spelled[sizes[kv]]
         return self._view
 
     def _configuration(self, sizes: Sizes) -> Configuration:
