@@ -115,8 +115,9 @@ def _build(named: list[tuple[str, bytes]], *, packaged: bool) -> Kept:
         unusable = usable(document, str(files[0][0]))
         if unusable:
             raise MatrixError(unusable)
+    shown = {file: _shown(file, files[0][0]) for file in {place[0] for place in document.places.values()}}
     lines = {
-        _key(where): f"{_shown(file, files[0][0])}:{line}"
+        _key(where): f"{shown[file]}:{line}"
         for where, (file, line, _) in document.places.items()
         if 0 < len(where) <= _KEPT_DEPTH or _of_backend(where)
     }
