@@ -100,15 +100,18 @@ def _build(named: list[tuple[str, bytes]], *, packaged: bool) -> Kept:
     from pathlib import Path
 
     from compatcheck.matrix.documents import read_files
-    from compatcheck.matrix.validate import mismatches
 
     files = [(Path(name), data) for name, data in named]
     document = read_files(files)
     if document.problems:
         raise MatrixError(document.problems)
-    wrong = mismatches(document.value, Matrix)
-    if wrong:
-        raise MatrixError([_problem(m, document, files[0][0]) for m in wrong])
+    try:
+        matrix = msgspec.convert(document.value, Matrix)
+    except msgspec.ValidationError:  # which stops at the first place
+        from compatcheck.matrix.validate import mismatches
+
+        wrong = mismatches(document.value, Matrix)
+        raise MatrixError([_problem(m, document, files[0][0]) for m in wrong]) from None
     if not packaged:
         from compatcheck.matrix.lint.run import usable
 
@@ -121,7 +124,7 @@ def _build(named: list[tuple[str, bytes]], *, packaged: bool) -> Kept:
         for where, (file, line, _) in document.places.items()
         if 0 < len(where) <= _KEPT_DEPTH or _of_backend(where)
     }
-    return Kept(msgspec.convert(document.value, Matrix), lines)
+    return Kept(matrix, lines)
 
 
 def _of_backend(where: tuple[str | int, ...]) -> bool:

@@ -8,6 +8,8 @@ Why: versions are compared without their local part (`+cu130`), so a range that 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from packaging.ranges import VersionRange
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
@@ -15,6 +17,7 @@ from compatcheck.matrix.errors import Problem
 from compatcheck.matrix.lint.context import Context
 from compatcheck.matrix.lint.releases import version
 from compatcheck.matrix.model import Kernel, Refusal, Rule
+from compatcheck.matrix.versions import contains
 
 CODE = "version-range"
 
@@ -49,14 +52,17 @@ def _unmet(context: Context) -> list[Problem]:
 
 def _meets_none(text: str, releases: list[str]) -> bool:
     """Return whether a range that does not end before the oldest release takes in none, and no nightly of one."""
+    tried = _tried(tuple(releases))
+    if not tried or any(contains(text, one) for one in tried):
+        return False
+    return not version_range(text).is_disjoint(version_range(f">={tried[0]}"))
+
+
+@lru_cache(maxsize=16)
+def _tried(releases: tuple[str, ...]) -> list[str]:
+    """Return each release and a nightly of it, the oldest release first."""
     versions = sorted(v for v in map(version, releases) if v is not None)
-    if not versions:
-        return False
-    wanted = SpecifierSet(text, prereleases=True)
-    tried = [str(v) for release in versions for v in (release, f"{release.base_version}.dev1")]
-    if any(wanted.contains(one) for one in tried):
-        return False
-    return not version_range(text).is_disjoint(version_range(f">={versions[0]}"))
+    return [str(v) for release in versions for v in (release, f"{release.base_version}.dev1")]
 
 
 def range_problem(text: str) -> str | None:
