@@ -7,11 +7,12 @@ import tempfile
 from pathlib import Path
 
 
-def write_atomically(path: Path, data: bytes, *, parents: bool = False) -> None:
+def write_atomically(path: Path, data: bytes, *, parents: bool = False, flush: bool = True) -> None:
     """Write to a temporary file in the same folder, which then takes the file's place, with its permissions.
 
-    With `parents`, missing folders are made. A link stays one: what it leads to is replaced. A device or a pipe is
-    written to as it is. Raises `OSError`; the old file is then still whole.
+    With `parents`, missing folders are made. Without `flush` nobody waits for the disk: for what can be made again,
+    since after a power failure the file may be neither the old one nor the new one. A link stays one: what it leads to
+    is replaced. A device or a pipe is written to as it is. Raises `OSError`; the old file is then still whole.
     """
     path = Path(os.path.realpath(path))
     if parents:
@@ -25,8 +26,9 @@ def write_atomically(path: Path, data: bytes, *, parents: bool = False) -> None:
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
+            if flush:
+                stream.flush()
+                os.fsync(stream.fileno())
         os.chmod(name, mode)
         os.replace(name, path)
     except BaseException:

@@ -33,6 +33,13 @@ class Entry(msgspec.Struct, array_like=True):
     answered: Answered
 
 
+class Kept(msgspec.Struct, array_like=True):
+    """The answers that are kept. `everything` is the digest of the whole matrix that they were made from."""
+
+    everything: str
+    entries: dict[str, Entry]
+
+
 _space: Space | None = None
 """Set before the processes are forked, which is how they get it."""
 
@@ -44,6 +51,7 @@ class Answering:
         self._space = space
         self._kept_as = f"answers-{space.engine_name}"
         self._digests: dict[str, str] = {}
+        self._everything = ""
         self._answered: dict[str, Answered] = {}
         self._coming: dict[str, Future[bytes]] = {}
         self._fresh = False
@@ -52,11 +60,17 @@ class Answering:
     def __enter__(self) -> Answering:
         space, depends = self._space, Dependence(self._space)
         present = {name for release in space.releases for name in space.backends(release)}
-        self._digests = {name: depends.digest(name) for name in space.engine.backends if name in present}
-        known = recall(self._kept_as, dict[str, Entry]) or {}
+        names = [name for name in space.engine.backends if name in present]
+        kept = recall(self._kept_as, Kept) or Kept("", {})
+        self._everything = depends.everything()
+        if kept.everything == self._everything and set(names) <= set(kept.entries):
+            self._digests = {name: kept.entries[name].digest for name in names}
+        else:
+            self._digests = {name: depends.digest(name) for name in names}
+            self._fresh = True
         for name, digest in self._digests.items():
-            if name in known and known[name].digest == digest:
-                self._answered[name] = known[name].answered
+            if name in kept.entries and kept.entries[name].digest == digest:
+                self._answered[name] = kept.entries[name].answered
         unknown = [name for name in self._digests if name not in self._answered]
         if len(unknown) >= LEAST and cores() > 1:
             self._start(unknown)
@@ -66,14 +80,14 @@ class Answering:
         asked = kind is None and len(self._answered) == len(self._digests)
         self._stack.close()
         if asked and self._fresh:
-            keep(self._kept_as, {name: Entry(digest, self._answered[name]) for name, digest in self._digests.items()})
+            entries = {name: Entry(digest, self._answered[name]) for name, digest in self._digests.items()}
+            keep(self._kept_as, Kept(self._everything, entries))
 
     def of(self, backend: str) -> Answered:
         """Return a backend's answers."""
         known = self._answered.get(backend)
         if known is None:
             known = self._answered[backend] = self._come(backend) or Asking(self._space, backend).answered()
-            self._fresh = True
         return known
 
     def _come(self, backend: str) -> Answered | None:

@@ -10,6 +10,7 @@ the digest until it is left out here.
 from __future__ import annotations
 
 import hashlib
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,13 +33,32 @@ class Dependence:
 
     def __init__(self, space: Space) -> None:
         self._space = space
-        self._common = self._encode_common()
-        self._facts = {name: msgspec.json.encode((name, fact)) for name, fact in space.engine.facts.items()}
-        self._rules = {
-            code: msgspec.json.encode((code, rule))
-            for code, rule in space.matrix.rules.items()
-            if rule.kind == "attention"
-        }
+        self._code = _code()
+
+    @cached_property
+    def _common(self) -> bytes:
+        """What all backends depend on, as text."""
+        space = self._space
+        engine = msgspec.structs.replace(
+            space.engine, backends={}, routes={}, routing=[], priorities=[], linear=None, other_backends={}, facts={}
+        )
+        matrix = msgspec.structs.replace(
+            space.matrix, engines={space.engine_name: engine}, kernels={}, rules={}, include=[]
+        )
+        return msgspec.json.encode((self._code, matrix))
+
+    @cached_property
+    def _facts(self) -> dict[str, bytes]:
+        return {name: msgspec.json.encode((name, fact)) for name, fact in self._space.engine.facts.items()}
+
+    @cached_property
+    def _rules(self) -> dict[str, bytes]:
+        rules = self._space.matrix.rules.items()
+        return {code: msgspec.json.encode((code, rule)) for code, rule in rules if rule.kind == "attention"}
+
+    def everything(self) -> str:
+        """Return the digest of the whole matrix, and of what decides what is asked: where it stands, all others do."""
+        return hashlib.sha256(f"{self._code}{self._space.loaded.digest}".encode()).hexdigest()
 
     def digest(self, backend: str) -> str:
         """Return the digest of everything that a backend's answers depend on."""
@@ -98,16 +118,12 @@ class Dependence:
                 open_ += [*([entry.extends] if entry.extends else []), *entry.members]
         return list(found)
 
-    def _encode_common(self) -> bytes:
-        space = self._space
-        engine = msgspec.structs.replace(
-            space.engine, backends={}, routes={}, routing=[], priorities=[], linear=None, other_backends={}, facts={}
-        )
-        matrix = msgspec.structs.replace(
-            space.matrix, engines={space.engine_name: engine}, kernels={}, rules={}, include=[]
-        )
-        hashed = hashlib.sha256()
-        for pattern in _CODE:
-            for path in sorted(_PACKAGE.glob(pattern)):
-                hashed.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-        return msgspec.json.encode((hashed.hexdigest(), packaging.__version__, matrix))
+
+@lru_cache(maxsize=1)
+def _code() -> str:
+    """Return the digest of the code that decides what is asked and answered."""
+    hashed = hashlib.sha256(packaging.__version__.encode())
+    for pattern in _CODE:
+        for path in sorted(_PACKAGE.glob(pattern)):
+            hashed.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return hashed.hexdigest()

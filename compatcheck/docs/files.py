@@ -19,9 +19,9 @@ def read_text(path: Path) -> str:
         raise DocsError(f"{path}:{line}: not UTF-8") from error
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, *, flush: bool = True) -> None:
     """Replace a file's content, keeping its permissions; a link stays one, and what it leads to is replaced.
 
-    Raises `OSError`; the old file stays then.
+    Raises `OSError`; the old file stays then. `flush` is as in `write_atomically`.
     """
-    write_atomically(path, text.encode("utf-8"), parents=True)
+    write_atomically(path, text.encode("utf-8"), parents=True, flush=flush)

@@ -109,6 +109,7 @@ class LinearGrid:
         self._asks: dict[int, list[Ask]] = {}
         self._sheets: dict[tuple[int, str, str], Sheet] = {}
         self._numbers: dict[LinearCell, int] = {}
+        self._sized: dict[tuple[int, int, str, str, int], Verdict] = {}
         self._kept: LinearAnswers | None = None
         self._digest = ""
         for release in self.releases:
@@ -150,6 +151,20 @@ class LinearGrid:
         if found is None:
             raise KeyError(id_)
         return found
+
+    def sized(self, release: str, scheme: str, sm: str, in_features: int) -> Verdict:
+        """Return the verdict for a layer with this K per rank; FlashInfer is the one that the release pins."""
+        pinned = self._pinned[release]
+        key = (self._class(release), self.fi_classes[self.flashinfer.index(pinned)], scheme, sm, in_features)
+        verdict = self._sized.get(key)
+        if verdict is None:
+            base = self._base(release, scheme)
+            dtype = dtype_on(self._resolver.matrix, sm, str(base.facts.dtype))
+            facts = msgspec.structs.replace(
+                base.facts, sm=sm, dtype=dtype, flashinfer_version=pinned, in_features=in_features
+            )
+            verdict = self._sized[key] = self._judge(base, facts)
+        return verdict
 
     def _class(self, release: str) -> int:
         return self.release_classes[self.releases.index(release)]

@@ -104,7 +104,8 @@ def write(files: dict[str, str], output: Path) -> list[Difference]:
         if difference.state == "no longer generated":
             difference.path.unlink()
         else:
-            write_text(difference.path, files[difference.path.relative_to(output).as_posix()])
+            # Another run makes it again.
+            write_text(difference.path, files[difference.path.relative_to(output).as_posix()], flush=False)
     return differences
 
 

@@ -13,7 +13,6 @@ from compatcheck.docs.linear_tables import OTHERWISE, columns, orders, picks, ru
 from compatcheck.docs.pages import Page
 from compatcheck.docs.states import ranges
 from compatcheck.matrix.versions import parse
-from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.describe import describe_condition, describe_where
 
 if TYPE_CHECKING:
@@ -89,13 +88,11 @@ def _one_by_one(grid: LinearGrid, scheme: str) -> list[dict[str, Any]]:
 
 def _aligned(site: Site, grid: LinearGrid, k: int, what: str) -> dict[str, Any]:
     """Return, by run of releases, what is said of a W4A4 layer with this K per rank."""
-    resolver = site.grid.resolver
 
     def answer(release: str) -> list[Any]:
         found = []
         for sms in columns(grid):
-            asked = Configuration(engine_version=release, linear="nvfp4_w4a4", sm=sms[0], in_features=k)
-            verdict = resolver.resolve(asked, alternatives=False)
+            verdict = grid.sized(release, "nvfp4_w4a4", sms[0], k)
             codes = [finding.code for finding in verdict.findings if finding.effect != "note"]
             sized = [finding.code for finding in verdict.findings if _asks_sizes(site.catalog[finding.code])]
             found.append((verdict.verdict, verdict.selected, next(iter(sized or codes), None)))
