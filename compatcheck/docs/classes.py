@@ -129,12 +129,11 @@ class ReleaseView:
 
         def some(**known: Any) -> bool:
             return any(
-                self.engine.judge(backend, with_).accepted is not False or unasked.test(with_) is not False
+                not program.refuses(with_) or program.unasked.test(with_) is not False
                 for with_ in [msgspec.structs.replace(facts, **known) for facts in opened]
             )
 
-        unasked = self.engine.program(backend).unasked
-
+        program = self.engine.program(backend)
         kvs = [kv for kv in self.values["kv"] if some(kv_cache_dtype=kv)]
         return kvs, [sm for sm in self.values["sm"] if some(**self.at_sm(sm))]
 

@@ -98,6 +98,7 @@ class Check:
         self.fields = sorted(refuses.fields)
         self._key = attrgetter(*self.fields) if self.fields else (lambda facts: None)
         self._cache: dict[Any, bool | None] = {}
+        self._missing: dict[Any, frozenset[str]] = {}
         self._said: dict[tuple[bool | None, Any], Said] = {}
         self.asks = placeholders(words)
         self.told = refuses.fields | asked_fields(self.asks)
@@ -138,7 +139,7 @@ class Check:
 
     def said(self, facts: Any, refuses: bool | None) -> Said:
         """Return an answer other than False, with all that a verdict repeats of it; equal ones are one object."""
-        missing = _NOTHING if refuses else self.missing(facts)
+        missing = _NOTHING if refuses else self._missed(facts)
         key = (refuses, self.text(facts) if refuses else missing)
         said = self._said.get(key)
         if said is None:
@@ -146,6 +147,15 @@ class Check:
                 self._said.clear()
             said = self._said[key] = Said(self, self.say(facts) if refuses else None, missing)
         return said
+
+    def _missed(self, facts: Any) -> frozenset[str]:
+        key = self.key(facts)
+        missing = self._missing.get(key)
+        if missing is None:
+            if len(self._missing) > _CACHE_LIMIT:
+                self._missing.clear()
+            missing = self._missing[key] = self.missing(facts)
+        return missing
 
 
 class Said:
@@ -224,6 +234,10 @@ class BackendProgram:
             answered = [check.said(facts, says) for _, check, says in in_order(answers)]
             judgement = self._judgements[answers] = self.judgement(answered)
         return judgement
+
+    def refuses(self, facts: Any) -> bool:
+        """Return whether the selector refuses, where nobody asks why: what `judge` says, and keeps nothing."""
+        return bool(self.facts["unimportable"]) or any(check.test(facts) for check in self.checks)
 
     def judgement(self, answered: list[Said]) -> Judgement:
         """Return what the answers of checks amount to that do not let pass, given in the selector's order."""

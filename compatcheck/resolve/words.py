@@ -8,6 +8,7 @@ from typing import Any
 from compatcheck.resolve.configuration import FIELDS
 
 _PLACE = re.compile(r"\{([a-z_.]+)\}")
+_FIELDS = frozenset(FIELDS)
 
 
 def fill(template: str, facts: Any, extra: dict[str, Any] | None = None) -> str:
@@ -32,12 +33,12 @@ def fill(template: str, facts: Any, extra: dict[str, Any] | None = None) -> str:
 
 def placeholders(template: str) -> list[str]:
     """Return the names a template asks for."""
-    return _PLACE.findall(template)
+    return _PLACE.findall(template) if "{" in template else []
 
 
 def asked_fields(names: list[str]) -> frozenset[str]:
     """Return the configuration fields among the names that a template asks for: `sm.major` asks for `sm`."""
-    return frozenset(field for name in names if (field := name.partition(".")[0]) in FIELDS)
+    return frozenset(field for name in names if (field := name.partition(".")[0]) in _FIELDS)
 
 
 def as_regex(words: str) -> re.Pattern[str]:
