@@ -128,8 +128,8 @@ def _read(kinds: Kinds, sweep: Sweep, lines: list[bytes], name: str, first: int)
             continue
         try:
             fields = decode(line)
-            # As many keys read as written, and no null among them: the fields say all that the line says.
-            if line.count(b'":') != len(fields) or None in fields.values():
+            # No more colons than keys read, and no null among them: no key is given twice, the fields say it all.
+            if line.count(b":") != len(fields) or None in fields.values():
                 fields = _carefully(line)
             row = kinds.read(fields)
             rows.append(row)

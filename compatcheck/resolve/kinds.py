@@ -35,6 +35,8 @@ class Kinds:
         self._judge = resolver.judge
         self._questions = Questions(resolver)
         self._shapes: dict[tuple[Any, ...], _Shape] = {}
+        # Of all shapes together: a kind may be given sizes that were read with one of another shape.
+        self._spelled: dict[str, str | None] = {}
 
     def read(self, given: dict[str, Any]) -> Row:
         """Return what a line says. `given` has its fields, none of them None.
@@ -46,7 +48,7 @@ class Kinds:
         key = (*given, *map(type, given.values()))
         shape = self._shapes.get(key)
         if shape is None:
-            shape = self._shapes[key] = _Shape(given)
+            shape = self._shapes[key] = _Shape(given, self._spelled)
         kind = shape.kinds.get(shape.rest(given))
         sizes = shape.sizes(given)
         if kind is None or sizes not in shape.good:
@@ -89,7 +91,7 @@ class Kinds:
 class _Shape:
     """Lines with the same fields in the same order, and values of the same types."""
 
-    def __init__(self, given: dict[str, Any]) -> None:
+    def __init__(self, given: dict[str, Any], spelled: dict[str, str | None]) -> None:
         self.names = tuple(name for name in given if name in SIZES)
         self.sizes = _values(self.names)
         others = [name for name in given if name not in SIZES]
@@ -98,7 +100,7 @@ class _Shape:
         """Sizes that `normalise` lets pass as they are."""
         self.kinds: dict[Sizes, Kind] = {}
         self.kv = self.names.index("kv_cache_dtype") if "kv_cache_dtype" in self.names else None
-        self.spelled: dict[str, str | None] = {}
+        self.spelled = spelled
         """KV-cache dtypes as they are written -> as the matrix spells them."""
 
 

@@ -151,7 +151,7 @@ def _after_selector(resolver: Resolver, engine: EngineProgram, facts: Configurat
     if facts.use_mla:
         parts.append(Part(engine.prefill_fields, engine.select_prefill))
     if used != facts.backend:
-        parts = [Part(part.fields, _with_backend(used, part.ask)) for part in parts]
+        parts = [_with_backend(used, part) for part in parts]
     return parts + _of_possible(as_given, facts)
 
 
@@ -204,5 +204,14 @@ def _said(asked: Check | RuleProgram, test: Callable[[Any], bool | None]) -> Cal
     return said
 
 
-def _with_backend(used: str, ask: Callable[[Any], Hashable]) -> Callable[[Any], Hashable]:
-    return lambda facts: ask(msgspec.structs.replace(facts, backend=used))
+def _with_backend(used: str, part: Part) -> Part:
+    """Return the same question about configurations in which a backend is put that none was forced."""
+
+    def instead(ask: Callable[[Any], Hashable]) -> Callable[[Any], Hashable]:
+        return lambda facts: ask(msgspec.structs.replace(facts, backend=used))
+
+    def narrow(facts: Any, free: frozenset[str]) -> Left | None:
+        left = part.narrow(msgspec.structs.replace(facts, backend=used), free) if part.narrow else None
+        return None if left is None else Left(left.fields, instead(left.ask))
+
+    return part._replace(ask=instead(part.ask), narrow=narrow if part.narrow else None)

@@ -217,3 +217,26 @@ def test_a_large_batch_is_answered_as_its_pieces(process: Cli, tmp_path: Path) -
     bad = process("check", "--batch", "all.jsonl", timeout=300)
     assert (bad.returncode, bad.stdout) == (2, "")
     assert bad.stderr.startswith(f"all.jsonl:{2 * LEAST + 8}:15: unknown field 'head_sise'")
+
+
+@pytest.mark.parametrize("defaults", [(), ("--head-size", "80", "--kv-cache-dtype", "fp8")])
+def test_several_processes_answer_as_one_does(cli: Cli, monkeypatch: pytest.MonkeyPatch, defaults: tuple[str]) -> None:
+    """Lines of backends in long runs, and of none; each process has kinds of many lines and of few."""
+    chosen = random.Random(5)
+    rows = [
+        {"sm": sm, **named, "head_size": chosen.choice([64, 80, 256]), "num_qo_heads": 4 * chosen.randint(1, 5)}
+        | ({"kv_cache_dtype": chosen.choice(["auto", "FP8", "nvfp4"])} if chosen.random() < 0.8 else {})
+        | {"num_kv_heads": chosen.choice([1, 8]), "engine_version": "0.33.0"}
+        for named in ({"backend": "FLASHINFER"}, {"backend": "TRITON_ATTN"}, {}, {"backend": "FLASH_ATTN"})
+        for sm in ("8.6", "12.0")
+        for _ in range(90)
+    ]
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: range(3))
+    together = cli("check", "--batch", "-", *defaults, stdin=lines(*rows))
+    for least in (len(rows) // 2, len(rows) // 3):
+        monkeypatch.setattr("compatcheck.cli.batch_parts.LEAST", least)
+        done = cli("check", "--batch", "-", *defaults, stdin=lines(*rows))
+        assert done.stdout.splitlines() == together.stdout.splitlines()
+        assert (done.returncode, done.stderr) == (together.returncode, together.stderr)
+    alone = [documents(cli("check", *defaults, "--batch", "-", stdin=lines(row)).stdout)[0] for row in rows[::60]]
+    assert documents(together.stdout)[::60] == alone
