@@ -28,7 +28,8 @@ from compatcheck.resolve.verdict import Verdict, VerdictName
 if TYPE_CHECKING:
     from compatcheck.matrix.load import LoadedMatrix
 
-_KEY = re.compile(rb'"([a-z0-9_]+)"\s*:')
+_STRING = re.compile(rb'("(?:[^"\\]|\\.)*")(\s*:)?')
+"""A string of a JSON text, and the colon that makes it a key."""
 SHOWN = 20
 """Problems printed before the rest is only counted."""
 
@@ -154,11 +155,13 @@ class _TwiceError(Exception):
 def _carefully(line: bytes) -> dict[str, Any]:
     """Return the fields that a line gives. Raises `_TwiceError`, and `MsgspecError` where it is no configuration."""
     given = msgspec.json.decode(line, type=Configuration)
-    seen: set[bytes] = set()
-    for key in _KEY.finditer(line):
-        if key[1] in seen:
-            raise _TwiceError(key[1].decode(), len(line[: key.start()].decode("utf-8", "replace")) + 1)
-        seen.add(key[1])
+    seen: set[str] = set()
+    for string in _STRING.finditer(line):
+        if string[2]:
+            key = msgspec.json.decode(string[1], type=str)
+            if key in seen:
+                raise _TwiceError(key, len(line[: string.start()].decode("utf-8", "replace")) + 1)
+            seen.add(key)
     return {field: value for field, value in msgspec.structs.asdict(given).items() if value is not None}
 
 

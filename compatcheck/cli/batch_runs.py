@@ -55,11 +55,11 @@ def _alike(lines: Sequence[bytes], most: int) -> list[tuple[int, int, bytes]]:
     start, named = 0, _backend(lines[0])
     at = 0
     while at < len(lines):
-        if named in lines[min(at + _STRIDE, len(lines) - 1)]:
+        if _names(lines[min(at + _STRIDE, len(lines) - 1)], named):
             at += _STRIDE
             continue
         for at in range(at, min(at + _STRIDE + 1, len(lines))):  # noqa: B020  # `at` goes on from where this ends
-            if named not in lines[at]:
+            if not _names(lines[at], named):
                 found.append((start, at, named))
                 start, named = at, _backend(lines[at])
         if len(found) >= most:
@@ -69,4 +69,8 @@ def _alike(lines: Sequence[bytes], most: int) -> list[tuple[int, int, bytes]]:
 
 def _backend(line: bytes) -> bytes:
     match = _BACKEND.search(line)
-    return match[0] if match else b"{"
+    return match[0] if match else b""
+
+
+def _names(line: bytes, backend: bytes) -> bool:
+    return backend in line if backend else b'"backend"' not in line

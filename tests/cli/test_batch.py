@@ -57,6 +57,8 @@ BAD: list[tuple[str, str]] = [
     ('{"sm": "9.0", "head_size": Infinity}', "28: JSON is malformed"),
     ('{"sm": 1e999}', "2: Number out of range"),
     ('{"head_size": 64, "sm": "9.0", "head_size": 128}', "32: head_size is given twice"),
+    (r'{"head_size": 64, "sm": "9.0", "head\u005fsize": 128}', "32: head_size is given twice"),
+    ('{"sm": "9.0", "model_type": ":", "dtype": ":"}', "34: dtype: ':' is not one of"),
     ('{"sm": "9.0", "head_size": "128"}', "15: Expected `int | null`, got `str`"),
     ('{"sm": "9.0", "head_size": 128.5}', "15: Expected `int | null`, got `float`"),
     ('{"sm": "9.0", "head_size": 0}', "15: head_size: must be positive and below 2^31, found 0"),

@@ -94,3 +94,9 @@ def test_one_run_each_where_backends_do_not_help(lines: list[bytes]) -> None:
 
 def test_one_process_gets_all() -> None:
     assert runs([b"{}"] * 7, 1) == [Run(0, 7, 0)]
+
+
+def test_lines_without_a_backend_are_a_run_of_their_own() -> None:
+    lines = [b'{"sm": "9.0"}'] * 500 + [line("FLASHINFER")] * 500
+    assert runs(lines, 2) == [Run(0, 500, 0), Run(500, 1000, 1)]
+    assert runs(lines[::-1], 2) == [Run(0, 500, 0), Run(500, 1000, 1)]
