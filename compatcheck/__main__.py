@@ -1,6 +1,6 @@
 """`python -m compatcheck` is `compatcheck`."""
 
-from compatcheck.cli.entry import entry
+from compatcheck.cli.entry import start
 
 if __name__ == "__main__":
-    entry()
+    start()

@@ -6,6 +6,8 @@ import gc
 import os
 import sys
 
+from compatcheck.cli.leave import leave
+
 
 def _open_what_is_closed() -> None:
     """Give closed standard streams (`>&-`) a place that takes everything and holds nothing, as a shell does on its own.
@@ -17,8 +19,17 @@ def _open_what_is_closed() -> None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
 
 
+def start() -> None:
+    """Run the command line as all that this process does."""
+    try:
+        entry()
+    except SystemExit as left:
+        code = left.code
+    leave(code if isinstance(code, int) else 0)
+
+
 def entry() -> None:
-    """Run the command line and leave with its exit code."""
+    """Run the command line and raise `SystemExit` with its exit code."""
     _open_what_is_closed()
     gc.disable()  # a short-lived process: collecting the matrix again and again costs a tenth of a cold check
     if sys.argv[1:2] == ["check"]:
