@@ -15,8 +15,8 @@ _FEW = 8
 Form = tuple[bytes, ...]
 """How a line is written between its first and its last size: names of sizes, and what stands between them."""
 
-_NOTHING: dict[bytes, dict[Form, Kind]] = {}
-_UNKNOWN: tuple[Form, Sizes] = ((), ())
+_NOTHING: dict[bytes, dict[int, Kind]] = {}
+_UNKNOWN: tuple[int, Sizes] = (-1, ())
 
 
 class Sweep:
@@ -29,8 +29,9 @@ class Sweep:
 
     def __init__(self) -> None:
         self._first = b"\n"  # no line has one
-        self._around: dict[bytes, dict[bytes, dict[Form, Kind]]] = {}
-        self._sizes: dict[bytes, tuple[Form, Sizes]] = {}
+        self._forms: dict[Form, int] = {}
+        self._around: dict[bytes, dict[bytes, dict[int, Kind]]] = {}
+        self._sizes: dict[bytes, tuple[int, Sizes]] = {}
 
     def row(self, line: bytes) -> Row | None:
         """Return what a line says; None where it has to be read."""
@@ -50,7 +51,7 @@ class Sweep:
         parts = _SIZE.split(line)
         if not kind.names or [name.decode() for name in parts[2::4]] != list(kind.names):
             return
-        form = (*parts[1::4], *parts[4:-1:4])
+        form = self._forms.setdefault((*parts[1::4], *parts[4:-1:4]), len(self._forms))
         before, after = parts[0], parts[-1]
         if len(self._around) > _MANY:
             self._around.clear()
