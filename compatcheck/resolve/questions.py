@@ -37,6 +37,8 @@ class Questions:
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
         self._shared: dict[tuple[Any, ...], _Shared] = {}
+        self._parts: dict[tuple[Any, ...], dict[str | None, list[Part]]] = {}
+        """Questions whatever the sizes: those of early rules (None), and those that are asked after each backend."""
         self._frames: dict[tuple[Any, ...], int] = {}
 
     @staticmethod
@@ -48,10 +50,11 @@ class Questions:
         """Return the questions for configurations like this one, which differ in the sizes called `names`."""
         facts = normal.facts
         engine = self._resolver.engine(str(facts.engine), normal.release)
-        key = (engine, facts.engine_version, facts.backend, facts.use_mla, names)
-        shared = self._shared.get(key)
+        key = (engine, facts.engine_version, facts.backend, facts.use_mla)
+        shared = self._shared.get((*key, names))
         if shared is None:
-            shared = self._shared[key] = _Shared(self._resolver, engine, facts, names)
+            parts = self._parts.setdefault(key, {})
+            shared = self._shared[(*key, names)] = _Shared(self._resolver, engine, facts, names, parts)
         frame = self._frames.setdefault((normal.assumed, normal.answered_as), len(self._frames))
         return Stages(self._resolver, engine, shared, frame, facts)
 
@@ -59,11 +62,21 @@ class Questions:
 class _Shared:
     """What configurations of one release and backend share."""
 
-    def __init__(self, resolver: Resolver, engine: EngineProgram, facts: Configuration, names: tuple[str, ...]) -> None:
-        _, early, _ = resolver.rules(str(facts.engine), engine.release).each
+    def __init__(
+        self,
+        resolver: Resolver,
+        engine: EngineProgram,
+        facts: Configuration,
+        names: tuple[str, ...],
+        parts: dict[str | None, list[Part]],
+    ) -> None:
         self.names = names
+        self.parts = parts
         self.selector = Plan(names, _of_selector(engine, facts.backend))
-        self.early = Plan(names, _of_possible(early, facts))
+        if None not in parts:
+            _, early, _ = resolver.rules(str(facts.engine), engine.release).each
+            parts[None] = _of_possible(early, facts)
+        self.early = Plan(names, parts[None])
         self.after: dict[str, Plan] = {}
         self.asked: dict[Told, Asked] = {}
         self.ruled: dict[Told, Ruled] = {}
@@ -105,7 +118,9 @@ class Stages:
         """Return what tells sizes apart by all that is asked once the selector has let `used` pass."""
         plan = self._shared.after.get(used)
         if plan is None:
-            parts = _after_selector(self._resolver, self._engine, normal.facts, used)
+            parts = self._shared.parts.get(used)
+            if parts is None:
+                parts = self._shared.parts[used] = _after_selector(self._resolver, self._engine, normal.facts, used)
             plan = self._shared.after[used] = Plan(self._shared.names, parts)
         return Tell(plan, normal.facts)
 
