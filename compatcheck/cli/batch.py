@@ -37,7 +37,7 @@ SHOWN = 20
 def run_batch(loaded: LoadedMatrix, path: Path, defaults: Configuration, format_: str, *, alternatives: bool) -> int:
     """Judge every line of a file and write the verdicts to standard output; return the exit code.
 
-    Options given beside --batch fill the fields that a line leaves out. Every line is read before anything is judged:
+    Options given beside --batch fill the fields that a line leaves out. Every line is read before anything is written:
     a file with an unreadable line gives no verdicts, only the places of all such lines, and exit code 2.
     """
     name = "<stdin>" if str(path) == "-" else str(path)
@@ -55,7 +55,7 @@ def run_batch(loaded: LoadedMatrix, path: Path, defaults: Configuration, format_
     parts = processes(len(lines)) if format_ == "jsonl" else 1
     with _uncollected():
         if parts > 1:
-            problems, seen = judge_in_parts(runs(lines, parts), job, sys.stdout.buffer)
+            problems, seen = judge_in_parts(runs(lines, parts), parts, job, sys.stdout.buffer)
         else:
             rows, problems = job.read(0, len(lines))
             seen = set() if problems else _write(job.verdicts(rows), name, format_)

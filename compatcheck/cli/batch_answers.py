@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import BinaryIO, NamedTuple
 
 import msgspec
@@ -58,24 +58,20 @@ class Answers:
         return self._told
 
 
-class _Texts:
-    """The texts of a part's lines, taken one after the other."""
+def join(counts: Sequence[int], parts: Iterable[tuple[BinaryIO, Told, Sequence[int]]], out: BinaryIO) -> None:
+    """Write answers in the order of their lines.
 
-    def __init__(self, file: BinaryIO, told: Told) -> None:
-        self._whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        self._told = told
-        self._at = 0
-
-    def take(self, count: int) -> list[memoryview]:
-        whole, (_, ends, lines) = self._whole, self._told
-        start = self._at
-        self._at += count
-        return [whole[ends[number] : ends[number + 1]] for number in lines[start : self._at]]
-
-
-def join(counts: Iterable[tuple[int, int]], parts: Iterable[tuple[BinaryIO, Told]], out: BinaryIO) -> None:
-    """Write answers in the order of their lines: of which part the next so many (part, count) are."""
-    texts = [_Texts(file, told) for file, told in parts]
-    for part, count in counts:
-        for at in range(0, count, AT_ONCE):
-            out.write(b"".join(texts[part].take(min(AT_ONCE, count - at))))
+    `counts` has the number of lines of each run; a part has the places of the runs that it answers, in its own order.
+    """
+    sources: dict[int, tuple[memoryview, array[int], array[int]]] = {}
+    for file, (_, ends, lines), runs in parts:
+        whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if len(ends) > 1 else b"")
+        start = 0
+        for at in runs:
+            sources[at] = whole, ends, lines[start : start + counts[at]]
+            start += counts[at]
+    for at in range(len(counts)):
+        whole, ends, lines = sources[at]
+        for first in range(0, len(lines), AT_ONCE):
+            some = lines[first : first + AT_ONCE]
+            out.write(b"".join([whole[ends[number] : ends[number + 1]] for number in some]))

@@ -1,4 +1,4 @@
-"""A large batch on several cores: each process reads and judges some runs of lines; the answers are joined in order."""
+"""A large batch on several cores: each process reads and judges groups of lines; the answers are joined in order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, NamedTuple, Protocol, TypeVar
+
+import msgspec
 
 from compatcheck.cli.batch_answers import Answers, Told, join
 from compatcheck.cli.batch_runs import Run
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 LEAST = 10_000
 """Lines for which a process of its own is worth its start; below twice that, all is done in this one."""
+_TURN = 4
+"""Bytes that stand for a group in the pipe: it holds 16 times as many as there can be."""
 
 R = TypeVar("R")
 Problem = tuple[int, str]
@@ -43,71 +47,93 @@ def processes(lines: int) -> int:
     return max(1, min(len(os.sched_getaffinity(0)), lines // LEAST))
 
 
-def judge_in_parts(runs: Sequence[Run], judge: Judge[R], out: BinaryIO) -> tuple[list[Problem], set[VerdictName]]:
-    """Judge all lines, those of part 0 here and each other part in a process of its own; write the answers in order.
+def judge_in_parts(
+    runs: Sequence[Run], parts: int, judge: Judge[R], out: BinaryIO
+) -> tuple[list[Problem], set[VerdictName]]:
+    """Judge all lines, in this process and as many others as make `parts`, and write the answers in order.
 
-    Nothing is judged before every line was read: where one cannot be, its problems are returned, in order, and nothing
-    is written.
+    Each process begins with a group of its own and takes another whenever it is done with one. Nothing is written
+    before every line was read: where one cannot be, its problems are returned, in order, and nothing is written.
     """
     from multiprocessing import get_context
 
-    parts = 1 + max(run.part for run in runs)
+    groups: dict[int, list[int]] = {}
+    for at, run in enumerate(runs):
+        groups.setdefault(run.group, []).append(at)
+    parts = min(parts, len(groups))
     sys.stdout.flush()
     context = get_context("fork")
     with ExitStack() as stack:
-        answers = [stack.enter_context(tempfile.TemporaryFile(prefix="compatcheck-")) for _ in range(parts)]
+        files = [stack.enter_context(tempfile.TemporaryFile(prefix="compatcheck-")) for _ in range(parts)]
+        turns = _turns(range(parts, len(groups)))
+        stack.callback(os.close, turns)
+        work = _Work(runs, groups, judge, turns)
         others = []
         for part in range(1, parts):
             here, there = context.Pipe()
-            process = context.Process(target=_part, args=(judge, _of(runs, part), answers[part], there), daemon=True)
+            process = context.Process(target=_elsewhere, args=(work, part, files[part], there), daemon=True)
             process.start()
             there.close()
             stack.callback(process.join)
             stack.callback(process.terminate)
             others.append(here)
-        read, problems = _read(judge, _of(runs, 0))
-        for other in others:
-            problems += _received(other)
+        done = [work.do(0, files[0]), *map(_received, others)]
+        problems = [problem for one in done for problem in one.problems]
         if problems:
             return sorted(problems, key=itemgetter(0)), set()
-        for other in others:
-            other.send(True)
-        done = [_written(judge, read, answers[0]), *map(_received, others)]
-        counts = [(run.part, run.stop - run.start) for run in runs]
-        join(counts, list(zip(answers, done, strict=True)), out)
-        return [], set().union(*(told.seen for told in done))
+        counts = [(run.stop - run.start) for run in runs]
+        join(counts, [(file, one.told, one.runs) for file, one in zip(files, done, strict=True)], out)
+        return [], set().union(*(one.told.seen for one in done))
 
 
-def _of(runs: Sequence[Run], part: int) -> list[Run]:
-    return [run for run in runs if run.part == part]
+class Done(NamedTuple):
+    """What a process has done: the problems of its lines; or its answers, and which runs they are of, in order."""
+
+    problems: list[Problem]
+    told: Told
+    runs: list[int]
 
 
-def _read(judge: Judge[R], runs: list[Run]) -> tuple[list[R], list[Problem]]:
-    read: list[R] = []
-    problems: list[Problem] = []
-    for run in runs:
-        rows, wrong = judge.read(run.start, run.stop)
-        read.append(rows)
-        problems += wrong
-    return read, problems
+class _Work(msgspec.Struct, Generic[R]):
+    """Groups of runs, and a pipe from which every process takes the next one that nobody has."""
+
+    runs: Sequence[Run]
+    groups: dict[int, list[int]]
+    judge: Judge[R]
+    turns: int
+
+    def do(self, group: int, file: BinaryIO) -> Done:
+        """Read and judge a group, and others as long as there are any; only read them once a line cannot be read."""
+        answers = Answers(file)
+        problems: list[Problem] = []
+        taken: list[int] = []
+        turn = group.to_bytes(_TURN, "little")
+        while turn:
+            for at in self.groups[int.from_bytes(turn, "little")]:
+                rows, wrong = self.judge.read(self.runs[at].start, self.runs[at].stop)
+                problems += wrong
+                if not problems:
+                    answers.write(self.judge.verdicts(rows))
+                    taken.append(at)
+            turn = os.read(self.turns, _TURN)
+        return Done(problems, answers.told(), taken)
 
 
-def _written(judge: Judge[R], read: list[R], file: BinaryIO) -> Told:
-    """Judge runs of lines, write their answers to a file and return what is known of them."""
-    answers = Answers(file)
-    for rows in read:
-        answers.write(judge.verdicts(rows))
-    return answers.told()
+def _turns(groups: Iterable[int]) -> int:
+    """Return the end of a pipe that gives the number of each group once, whoever reads it."""
+    turns, end = os.pipe()
+    try:
+        os.write(end, b"".join([group.to_bytes(_TURN, "little") for group in groups]))
+    finally:
+        os.close(end)
+    return turns
 
 
-def _part(judge: Judge[R], runs: list[Run], answers: BinaryIO, other: Connection) -> None:
-    """Read a part, say what is wrong with it, and judge it once all parts were read."""
+def _elsewhere(work: _Work[R], group: int, file: BinaryIO, other: Connection) -> None:
+    """Work in a process of its own, and send what was done."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the first one ends the others
     try:
-        read, problems = _read(judge, runs)
-        other.send(problems)
-        if other.recv():
-            other.send(_written(judge, read, answers))
+        other.send(work.do(group, file))
     except Exception as error:  # told where it can be reported; nobody reads what this process says
         other.send(error)
 

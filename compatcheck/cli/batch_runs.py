@@ -11,22 +11,24 @@ _SHORTEST = 64
 """Lines that a run has on average where it is worth taking lines apart by what they share."""
 _STRIDE = 16
 _UNEVEN = 1.25
-"""The largest part, of an even one, that sharing is worth."""
+"""The largest share of a process, of an even one, that doing alike lines together is worth."""
+_GROUPS = 1024
+"""Groups that are dealt out at most."""
 
 
 class Run(NamedTuple):
-    """Lines that follow one another, and the process that judges them."""
+    """Lines that follow one another, and the group that they are judged with; the largest group is the first."""
 
     start: int
     stop: int
-    part: int
+    group: int
 
 
 def runs(lines: Sequence[bytes], parts: int) -> list[Run]:
     """Return the lines as runs, in order, for so many processes.
 
-    Each process gets whole backends where they come in long runs and can be dealt out evenly, else one run. It is read
-    off the text: a line that is read wrongly here costs time, and nothing else.
+    A group has all lines of a backend where they come in long runs and can be dealt out evenly; else there is a group,
+    of one run, for each process. It is read off the text: what is read wrongly here costs time, and nothing else.
     """
     count = len(lines)
     even = [Run(count * part // parts, count * (part + 1) // parts, part) for part in range(parts)]
@@ -36,14 +38,14 @@ def runs(lines: Sequence[bytes], parts: int) -> list[Run]:
     sizes: dict[bytes, int] = {}
     for start, stop, named in found:
         sizes[named] = sizes.get(named, 0) + stop - start
+    groups = sorted(sizes, key=lambda name: -sizes[name])
     loads = [0] * parts
-    part_of: dict[bytes, int] = {}
-    for named in sorted(sizes, key=lambda name: -sizes[name]):
-        part = part_of[named] = loads.index(min(loads))
-        loads[part] += sizes[named]
-    if not found or max(loads) > _UNEVEN * count / parts:
+    for named in groups:
+        loads[loads.index(min(loads))] += sizes[named]
+    if not found or len(groups) > _GROUPS or max(loads) > _UNEVEN * count / parts:
         return even
-    return [Run(start, stop, part_of[named]) for start, stop, named in found]
+    place = {named: at for at, named in enumerate(groups)}
+    return [Run(start, stop, place[named]) for start, stop, named in found]
 
 
 def _alike(lines: Sequence[bytes], most: int) -> list[tuple[int, int, bytes]]:

@@ -56,7 +56,8 @@ def test_joined_in_the_order_of_the_lines(runs: list[tuple[int, list[int]]], lon
             parts[part].write(verdicts)
         out = io.BytesIO()
         told = [part.told() for part in parts]
-        join([(part, len(verdicts)) for part, verdicts in order], list(zip(files, told, strict=True)), out)
+        runs_of = [[at for at, (part, _) in enumerate(order) if part == one] for one in range(3)]
+        join([len(verdicts) for _, verdicts in order], zip(files, told, runs_of, strict=True), out)
     assert out.getvalue() == b"".join(text(verdict) for _, verdicts in order for verdict in verdicts)
 
 
@@ -72,5 +73,5 @@ def test_objects_that_are_gone_are_not_taken_for_others(monkeypatch: pytest.Monk
         answers = Answers(file)
         answers.write(made())
         out = io.BytesIO()
-        join([(0, 200)], [(file, answers.told())], out)
+        join([200], [(file, answers.told(), [0])], out)
     assert out.getvalue() == b"".join(map(text, made()))

@@ -16,31 +16,27 @@ from compatcheck.resolve.verdict import Verdict
 
 
 class Job:
-    """Answers with the numbers of its lines; a fault befalls the process that has the last of them."""
+    """Answers with the numbers of its lines; a fault befalls every process but the first."""
 
-    def __init__(self, lines: int, fault: str | None = None, bad: frozenset[int] = frozenset()) -> None:
-        self.lines = lines
+    def __init__(self, fault: str | None = None, bad: frozenset[int] = frozenset()) -> None:
         self.fault = fault
         self.bad = bad
-        self.judged = False
+        self.judged: list[range] = []
         self.pid = os.getpid()
 
     def read(self, start: int, stop: int) -> tuple[range, list[Problem]]:
-        if self.fault == "unreadable" and stop == self.lines:
+        if self.fault == "unreadable" and os.getpid() != self.pid:
             raise OSError("cannot be read")
-        return range(start, stop), [(n, f"line {n} in {self.where()}") for n in range(start, stop) if n in self.bad]
+        return range(start, stop), [(n, f"line {n}") for n in range(start, stop) if n in self.bad]
 
     def verdicts(self, rows: range) -> Iterator[Verdict]:
-        self.judged = True
-        if rows.stop == self.lines and self.fault == "killed":
+        self.judged.append(rows)
+        if os.getpid() != self.pid and self.fault == "killed":
             os.kill(os.getpid(), signal.SIGKILL)
-        if rows.stop == self.lines and self.fault == "full":
+        if os.getpid() != self.pid and self.fault == "full":
             raise OSError(28, "No space left on device")
         for row in rows:
             yield Verdict(verdict="supported" if row else "unknown", engine_accepts=None, untested=str(row))
-
-    def where(self) -> str:
-        return "the first process" if os.getpid() == self.pid else "another"
 
 
 def even(lines: int, parts: int) -> list[Run]:
@@ -52,42 +48,55 @@ def numbers(out: io.BytesIO) -> list[int]:
 
 
 @pytest.mark.parametrize("parts", [1, 2, 5])
-def test_answers_are_in_order_whatever_the_number_of_processes(parts: int) -> None:
+@pytest.mark.parametrize("groups", [1, 2, 5, 40])
+def test_answers_are_in_order_whatever_the_number_of_processes(parts: int, groups: int) -> None:
     out = io.BytesIO()
-    problems, seen = judge_in_parts(even(1003, parts), Job(1003), out)
+    problems, seen = judge_in_parts(even(1003, groups), parts, Job(), out)
     assert problems == []
     assert numbers(out) == list(range(1003))
     assert seen == {"unknown", "supported"}
 
 
 def test_what_another_process_has_seen_is_told() -> None:
-    """Only the second part has the line that is supported."""
-    assert judge_in_parts([Run(0, 1, 0), Run(1, 2, 1)], Job(2), io.BytesIO()) == ([], {"unknown", "supported"})
+    """Only the second group, with which the other process begins, has the line that is supported."""
+    job = Job()
+    assert judge_in_parts([Run(0, 1, 0), Run(1, 2, 1)], 2, job, io.BytesIO()) == ([], {"unknown", "supported"})
+    assert job.judged == [range(1)]
 
 
-@pytest.mark.parametrize("order", [[0, 1, 0, 1], [1, 0, 2, 0, 1, 2, 2], [2, 1, 0, 0]])
-def test_runs_of_different_parts_are_put_together_in_the_order_of_their_lines(order: list[int]) -> None:
-    runs = [Run(300 * at, 300 * (at + 1), part) for at, part in enumerate(order)]
+@pytest.mark.parametrize("order", [[0, 1, 0, 1], [1, 0, 2, 0, 1, 2, 2], [2, 1, 0, 0], [3, 2, 1, 0, 4, 4, 0, 1, 2]])
+def test_runs_of_different_groups_are_put_together_in_the_order_of_their_lines(order: list[int]) -> None:
+    runs = [Run(300 * at, 300 * (at + 1), group) for at, group in enumerate(order)]
     runs.append(Run(300 * len(order), 300 * len(order), 0))  # a run of no line harms nobody
     out = io.BytesIO()
-    judge_in_parts(runs, Job(300 * len(order)), out)
+    judge_in_parts(runs, 2, Job(), out)
     assert numbers(out) == list(range(300 * len(order)))
 
 
-def test_problems_of_every_part_in_the_order_of_their_lines_and_no_answer() -> None:
+def test_every_group_is_done_once_by_whoever_is_free() -> None:
+    """Long groups keep a process busy while another takes what is left; no run is missing, none is double."""
+    job, out = Job(), io.BytesIO()
+    sizes = [5000, 4000, *[10] * 100]
+    starts = [sum(sizes[:at]) for at in range(len(sizes))]
+    judge_in_parts([Run(s, s + n, at) for at, (s, n) in enumerate(zip(starts, sizes, strict=True))], 2, job, out)
+    assert numbers(out) == list(range(sum(sizes)))
+    assert job.judged[0] == range(5000)
+    assert len(set(job.judged)) == len(job.judged)
+
+
+def test_problems_of_every_group_in_the_order_of_their_lines_and_no_answer() -> None:
     out = io.BytesIO()
-    job = Job(40, bad=frozenset({3, 15, 16, 31}))
-    problems, seen = judge_in_parts([Run(0, 10, 1), Run(10, 20, 0), Run(20, 30, 2), Run(30, 40, 1)], job, out)
-    first, another = "in the first process", "in another"
-    assert problems == [(3, f"line 3 {another}"), (15, f"line 15 {first}"), (16, f"line 16 {first}"), problems[3]]
-    assert problems[3] == (31, f"line 31 {another}")
-    assert (seen, out.getvalue(), job.judged) == (set(), b"", False)
+    job = Job(bad=frozenset({3, 15, 16, 31}))
+    problems, seen = judge_in_parts([Run(0, 10, 1), Run(10, 20, 0), Run(20, 30, 2), Run(30, 40, 1)], 3, job, out)
+    assert problems == [(n, f"line {n}") for n in (3, 15, 16, 31)]
+    assert (seen, out.getvalue()) == (set(), b"")
 
 
-def test_problems_of_another_process_alone_keep_this_one_from_judging() -> None:
-    job, out = Job(20, bad=frozenset({19})), io.BytesIO()
-    assert judge_in_parts(even(20, 2), job, out) == ([(19, "line 19 in another")], set())
-    assert (out.getvalue(), job.judged) == (b"", False)
+def test_after_a_problem_lines_are_only_read() -> None:
+    job, out = Job(bad=frozenset({0, 99})), io.BytesIO()
+    problems, _ = judge_in_parts(even(100, 10), 1, job, out)
+    assert problems == [(0, "line 0"), (99, "line 99")]
+    assert (out.getvalue(), job.judged) == (b"", [])
 
 
 @pytest.mark.parametrize(
@@ -96,7 +105,7 @@ def test_problems_of_another_process_alone_keep_this_one_from_judging() -> None:
 def test_what_befalls_another_process_is_raised_here(fault: str, said: str) -> None:
     out = io.BytesIO()
     with pytest.raises(OSError, match=said):
-        judge_in_parts(even(30, 3), Job(30, fault), out)
+        judge_in_parts(even(30, 3), 3, Job(fault), out)
     assert out.getvalue() == b""
 
 

@@ -26,7 +26,7 @@ def together(found: list[Run], count: int, parts: int) -> None:
     assert found[0].start == 0
     assert found[-1].stop == count
     assert all(one.stop == other.start for one, other in pairwise(found))
-    assert all(run.start <= run.stop and 0 <= run.part < parts for run in found)
+    assert all(run.start <= run.stop and 0 <= run.group < max(parts, len(BACKENDS) + 3) for run in found)
 
 
 TEXTS = st.sampled_from(
@@ -46,7 +46,7 @@ def test_every_line_is_in_one_run(pieces: list[tuple[bytes, int]], last: list[by
 
 
 @pytest.mark.parametrize("parts", [2, 3, 4])
-def test_a_backend_goes_to_one_process_and_the_parts_are_even(parts: int) -> None:
+def test_a_backend_is_a_group_where_groups_can_be_dealt_out_evenly(parts: int) -> None:
     lines = [line(backend, n) for backend in BACKENDS for n in range(997)] * 3
     found = runs(lines, parts)
     together(found, len(lines), parts)
@@ -54,9 +54,19 @@ def test_a_backend_goes_to_one_process_and_the_parts_are_even(parts: int) -> Non
         assert found == even(len(lines), parts)
         return
     assert [(run.start, run.stop) for run in found] == [(at, at + 997) for at in range(0, len(lines), 997)]
-    part_of = {BACKENDS[at % 4]: run.part for at, run in enumerate(found)}
-    assert all(run.part == part_of[BACKENDS[at % 4]] for at, run in enumerate(found))
-    assert set(part_of.values()) == set(range(parts))
+    assert [run.group for run in found] == [0, 1, 2, 3] * 3
+
+
+def test_the_largest_group_is_the_first() -> None:
+    sizes = {"FLASHINFER": 900, "FLASH_ATTN": 1100, "TRITON_ATTN": 1000, "FLASHINFER_MLA": 990}
+    lines = [line(backend, n) for backend, count in sizes.items() for n in range(count)]
+    assert [run.group for run in runs(lines * 2, 2)] == [3, 0, 1, 2] * 2
+
+
+def test_more_groups_than_a_pipe_holds_are_not_made() -> None:
+    lines = [line(f"BACKEND{n:05}") for n in range(1025) for _ in range(65)]
+    assert runs(lines, 2) == even(len(lines), 2)
+    assert len({run.group for run in runs(lines[65:], 2)}) == 1024
 
 
 @pytest.mark.parametrize(
