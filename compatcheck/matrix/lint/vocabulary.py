@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from msgspec import inspect as types
@@ -112,8 +113,13 @@ def _cell_fields(context: Context) -> dict[str, Field]:
     return _fields(KernelCell, values, nullable=frozenset())
 
 
+@lru_cache(maxsize=8)
+def _type_info(model: type) -> types.Type:
+    return types.type_info(model)
+
+
 def _fields(model: type, values: dict[str, frozenset[Any]], nullable: frozenset[str]) -> dict[str, Field]:
-    info = types.type_info(model)
+    info = _type_info(model)
     assert isinstance(info, types.StructType)
     fields: dict[str, Field] = {}
     for field in info.fields:
