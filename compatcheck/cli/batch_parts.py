@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 LEAST = 10_000
 """Lines for which a process of its own is worth its start; below twice that, all is done in this one."""
+_BUFFER = 1 << 20
 _TURN = 4
 """Bytes that stand for a group in the pipe: it holds 16 times as many as there can be."""
 
@@ -37,7 +38,7 @@ class Judge(Protocol, Generic[R]):
         """Return a run of lines as it was read, and the problems of those that cannot be."""
 
     def verdicts(self, rows: R) -> Iterable[Verdict]:
-        """Judge a run of lines that was read."""
+        """Judge a run of lines that was read, one when its verdict is asked for."""
 
 
 def processes(lines: int) -> int:
@@ -64,7 +65,9 @@ def judge_in_parts(
     sys.stdout.flush()
     context = get_context("fork")
     with ExitStack() as stack:
-        files = [stack.enter_context(tempfile.TemporaryFile(prefix="compatcheck-")) for _ in range(parts)]
+        files = [
+            stack.enter_context(tempfile.TemporaryFile("w+b", _BUFFER, prefix="compatcheck-")) for _ in range(parts)
+        ]
         turns = _turns(range(parts, len(groups)))
         stack.callback(os.close, turns)
         work = _Work(runs, groups, judge, turns)
@@ -109,12 +112,14 @@ class _Work(msgspec.Struct, Generic[R]):
         taken: list[int] = []
         turn = group.to_bytes(_TURN, "little")
         while turn:
-            for at in self.groups[int.from_bytes(turn, "little")]:
-                rows, wrong = self.judge.read(self.runs[at].start, self.runs[at].stop)
-                problems += wrong
-                if not problems:
-                    answers.write(self.judge.verdicts(rows))
-                    taken.append(at)
+            runs = self.groups[int.from_bytes(turn, "little")]
+            read = [self.judge.read(self.runs[at].start, self.runs[at].stop) for at in runs]
+            problems += [problem for _, wrong in read for problem in wrong]
+            if not problems:
+                # All lines of the group are announced before the first of them is judged.
+                for verdicts in [self.judge.verdicts(rows) for rows, _ in read]:
+                    answers.write(verdicts)
+                taken += runs
             turn = os.read(self.turns, _TURN)
         return Done(problems, answers.told(), taken)
 

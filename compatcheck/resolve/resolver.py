@@ -51,6 +51,7 @@ class Resolver:
         self._routes: dict[Any, Taken] = {}
         self._ruled: dict[Any, Ruled] = {}
         self._equal_rulings: dict[Any, Ruled] = {}
+        self._equal_libraries: dict[Any, Library] = {}
         self._library: dict[Any, Library] = {}
         self._verdicts: dict[Any, Verdict] = {}
 
@@ -287,7 +288,9 @@ class Resolver:
             if supported is False and phase != "kv_write" and id_ not in covered:
                 said = ", ".join(f"{axis}={getattr(cell, axis)}" for axis, ok in axes.items() if ok is False)
                 untested = f"the matrix does not state that {id_} runs with {said}"
-        return Library(tuple(findings), untested, missing)
+        # The ids of findings last as long as what is kept of them.
+        key = (tuple(map(id, findings)), untested, missing)
+        return self._equal_libraries.setdefault(key, Library(tuple(findings), untested, missing))
 
 
 def _has_mla_prefill(engine: EngineProgram, facts: Configuration) -> bool:
