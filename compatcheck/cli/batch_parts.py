@@ -65,7 +65,7 @@ def judge_in_parts(
     sys.stdout.flush()
     context = get_context("fork")
     with ExitStack() as stack:
-        files = [
+        files: list[Any] = [
             stack.enter_context(tempfile.TemporaryFile("w+b", _BUFFER, prefix="compatcheck-")) for _ in range(parts)
         ]
         turns = _turns(range(parts, len(groups)))
