@@ -174,14 +174,13 @@ class Said:
 class Judgement:
     """What the selector says of one backend. The same facts give the same object."""
 
-    __slots__ = ("backend", "checks", "findings", "missing", "refusals", "words")
+    __slots__ = ("backend", "findings", "missing", "refusals", "words")
 
     def __init__(
         self, backend: str, refusals: list[Said], words: tuple[str, ...], missing: frozenset[str] = _NOTHING
     ) -> None:
         self.backend = backend
         self.refusals = refusals
-        self.checks = [said.check for said in refusals]
         self.words = words
         self.missing = missing
         self.findings: list[Finding] | None = None

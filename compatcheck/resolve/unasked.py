@@ -13,6 +13,6 @@ def left_unanswered(program: BackendProgram, judgement: Judgement, facts: Any) -
 
     Those stay: what neither the backend's class nor the model offers is not there.
     """
-    if judgement.accepted is not False or not judgement.checks or program.unasked.test(facts) is not True:
+    if judgement.accepted is not False or not judgement.refusals or program.unasked.test(facts) is not True:
         return None
-    return [check for check in judgement.checks if check.code not in program.answered_by_model]
+    return [said.check for said in judgement.refusals if said.check.code not in program.answered_by_model]

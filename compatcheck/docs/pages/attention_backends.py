@@ -209,11 +209,11 @@ def prefill(grid: Grid, sms: Sequence[str]) -> list[dict[str, Any]]:
                     v_head_dim=v,
                 )
                 judgement = program.judge(facts)
-                refusing = judgement.checks
+                refusing = judgement.refusals
                 # Only what speaks of MLA models on this SM, whatever decodes: no backend is given.
                 later = [r.code for r in rules if r.rule.effect == "unsupported" and r.holds(facts)]
                 mark = "no" if refusing else ("fails" if later else ("?" if judgement.missing else "yes"))
-                answers.append((mark, refusing[0].code if refusing else (later[0] if later else None)))
+                answers.append((mark, refusing[0].check.code if refusing else (later[0] if later else None)))
             entry = grid.engine.mla_prefill_backends[name]
             alike = next((f for f in found if f["backend"] == name and f["answers"] == answers), None)
             if alike:
