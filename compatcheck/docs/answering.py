@@ -107,7 +107,7 @@ class Answering:
 
         global _space
         for release in self._space.releases:
-            _ = self._space.view(release).rules
+            self._space.resolver.rules(self._space.engine_name, release)
         sys.stdout.flush()
         sys.stderr.flush()
         _space = self._space

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from compatcheck.docs.axes import SHAPES, Kind, Shape, flashinfer_versions, kind_of, releases
-from compatcheck.docs.classes import ReleaseView
 from compatcheck.docs.lines import Unplaced
 from compatcheck.docs.never import Never
-from compatcheck.docs.predicates import Looked
+from compatcheck.docs.questions import Asker
 from compatcheck.resolve.backend import in_release
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.normalise import dtype_on, normalise
@@ -50,9 +50,11 @@ class Space:
         self._never = Never(self.resolver.engine(engine_name, self.newest).compiler)
         self._rules_of: dict[str, list[str]] = {}
         self._routing_of: dict[str, list[int]] = {}
-        self._numbers: dict[Any, int] = {}
-        self._kernels: dict[Any, Looked] = {}
-        self._views: dict[str, ReleaseView] = {}
+
+    @cached_property
+    def asker(self) -> Asker:
+        """What decides each backend's answers."""
+        return Asker(self)
 
     def backends(self, release: str, kind: Kind | None = None) -> list[str]:
         """Return the backends of a release, of one kind or of all."""
@@ -124,15 +126,6 @@ class Space:
             flashinfer_version=fi or base.flashinfer_version,
             **shape.fields,
         )
-
-    def view(self, release: str) -> ReleaseView:
-        """Return what a release's compiled conditions depend on."""
-        view = self._views.get(release)
-        if view is None:
-            view = self._views[release] = ReleaseView(
-                self.resolver, self.engine_name, release, self._bases[release], self._numbers, self._kernels
-            )
-        return view
 
     def _dtype(self, sm: str, release: str) -> str:
         known = self._dtypes.get((sm, release))

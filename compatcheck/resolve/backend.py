@@ -92,7 +92,7 @@ class Check:
         self.rule = rule
         self.imports = imports
         """The backend's module cannot be imported: no other check is asked then."""
-        self._predicate = refuses
+        self.predicate = refuses
         self.test = refuses.test
         """Answers as `refuses` does, and keeps nothing: for a caller who keeps answers himself."""
         self.fields = sorted(refuses.fields)
@@ -118,16 +118,16 @@ class Check:
         except KeyError:
             if len(self._cache) > _CACHE_LIMIT:
                 self._cache.clear()
-            answer = self._cache[key] = self._predicate.test(facts)
+            answer = self._cache[key] = self.predicate.test(facts)
             return answer
 
     def never(self, facts: Any) -> bool:
         """Return whether it is False for these facts, whatever their sizes."""
-        return settled(self._predicate, facts, SIZES) is False
+        return settled(self.predicate, facts, SIZES) is False
 
     def missing(self, facts: Any) -> frozenset[str]:
         """Return the missing facts that keep it from deciding."""
-        return self._predicate.missing(facts)
+        return self.predicate.missing(facts)
 
     def say(self, facts: Any) -> str:
         """Return the engine's words for this refusal."""
@@ -135,7 +135,7 @@ class Check:
 
     def left(self, facts: Any, free: Collection[str]) -> Predicate:
         """Return when it refuses facts that differ from these only in the `free` fields."""
-        return narrow(self._predicate, facts, free)
+        return narrow(self.predicate, facts, free)
 
     def said(self, facts: Any, refuses: bool | None) -> Said:
         """Return an answer other than False, with all that a verdict repeats of it; equal ones are one object."""

@@ -45,6 +45,9 @@ class PrefillChoice:
         self.checks = [check for program in programs for check in program.checks]
         self.fields = self.order.fields.union(*(check.fields for check in self.checks))
         self.values = (NO_PREFILL, *engine.prefill_backends)
+        self.none = NO_PREFILL
+        self.walks = engine.prefill_walks()
+        """For each case of the order, in turn: when it holds, and the backends that are tried then."""
 
     def value(self, facts: Any) -> Any:
         """Return the backend's name, "none", or `UNKNOWN`."""

@@ -8,7 +8,7 @@ from compatcheck.matrix.model import Backend, Engine, FactCase, Matrix, Priority
 from compatcheck.matrix.versions import parse
 from compatcheck.resolve.backend import BackendProgram, Judgement, in_release, of_release
 from compatcheck.resolve.computed import HEADS_PER_KV, MLA_PREFILL, ROUTE, HeadGroup, PrefillChoice
-from compatcheck.resolve.conditions import UNKNOWN, Compiler, Derived
+from compatcheck.resolve.conditions import UNKNOWN, Compiler, Derived, Predicate
 from compatcheck.resolve.configuration import FIELDS
 from compatcheck.resolve.derived import DecisionList
 
@@ -105,6 +105,11 @@ class EngineProgram:
     def prefill_choice(self) -> tuple[DecisionList, list[BackendProgram]]:
         """Return what decides the order of MLA prefill backends, and their compiled checks."""
         return self._prefill_order[1], [self.prefill_program(name) for name in self.prefill_backends]
+
+    def prefill_walks(self) -> list[tuple[Predicate, list[BackendProgram]]]:
+        """Return, for each case of the order of MLA prefill backends, when it holds, and what is tried then."""
+        lists, decide = self._prefill_order
+        return [(condition, [self.prefill_program(name) for name in lists[i]]) for condition, i in decide.cases]
 
     def _compiled(
         self,

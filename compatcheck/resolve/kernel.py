@@ -66,6 +66,8 @@ class KernelProgram:
         self._kv = self._kv_dtypes(kernel, compiler)
         self._head = self._grants("head_size", kernel.head_sizes, compiler)
         self._page = self._grants("page_size", kernel.page_sizes, compiler)
+        self.takes = (self._sm, self._q, self._kv, self._head)
+        """What decides whether it takes a call, the page apart."""
         self.refusals: list[tuple[Refusal, Predicate]] = [(r, compiler.condition(r.when)) for r in kernel.refusals]
 
     @staticmethod
@@ -120,7 +122,7 @@ class KernelProgram:
 
     def missing(self, cell: KernelCell) -> frozenset[str]:
         """Return the missing facts that keep `supports` from deciding."""
-        return AllOf([self._sm, self._q, self._kv, self._head]).missing(cell)
+        return AllOf(list(self.takes)).missing(cell)
 
     def refusal(self, cell: KernelCell) -> Refusal | None:
         """Return how the library refuses this cell, if the matrix declares it."""

@@ -16,23 +16,23 @@ class Refused(Narrows):
     def __init__(self, field: str, grants: Predicate, when_absent: bool | None) -> None:
         self.fields = grants.fields | {field}
         self._get = attrgetter(field)
-        self._field = field
-        self._grants = grants
-        self._when_absent = when_absent
+        self.field = field
+        self.grants = grants
+        self.when_absent = when_absent
 
     def test(self, facts: Any) -> bool | None:
         if self._get(facts) is None:
-            return self._when_absent
-        accepted = self._grants.test(facts)
+            return self.when_absent
+        accepted = self.grants.test(facts)
         return None if accepted is None else not accepted
 
     def narrow(self, facts: Any, free: Collection[str]) -> Predicate:
-        return Refused(self._field, narrow(self._grants, facts, free), self._when_absent)
+        return Refused(self.field, narrow(self.grants, facts, free), self.when_absent)
 
     def missing(self, facts: Any) -> frozenset[str]:
         if self._get(facts) is None:
-            return frozenset({self._field}) if self._when_absent is None else frozenset()
-        return self._grants.missing(facts)
+            return frozenset({self.field}) if self.when_absent is None else frozenset()
+        return self.grants.missing(facts)
 
 
 class FeatureRefused(Narrows):
@@ -41,53 +41,52 @@ class FeatureRefused(Narrows):
     def __init__(self, field: str, flag: Predicate) -> None:
         self.fields = flag.fields | {field}
         self._asked = attrgetter(field)
-        self._field = field
-        self._flag = flag
+        self.field = field
+        self.flag = flag
 
     def test(self, facts: Any) -> bool | None:
         asked = self._asked(facts)
-        if asked is None and self._field != "sliding_window":
-            return None if self._flag.test(facts) is not True else False
+        if asked is None and self.field != "sliding_window":
+            return None if self.flag.test(facts) is not True else False
         if not asked:
             return False
-        granted = self._flag.test(facts)
+        granted = self.flag.test(facts)
         return None if granted is None else not granted
 
     def narrow(self, facts: Any, free: Collection[str]) -> Predicate:
-        if self._field in free or self._asked(facts) is None:
-            return FeatureRefused(self._field, narrow(self._flag, facts, free))
-        return narrow(Not(self._flag), facts, free) if self._asked(facts) else Constant(False)
+        if self.field in free or self._asked(facts) is None:
+            return FeatureRefused(self.field, narrow(self.flag, facts, free))
+        return narrow(Not(self.flag), facts, free) if self._asked(facts) else Constant(False)
 
     def missing(self, facts: Any) -> frozenset[str]:
         if self._asked(facts) is None:
-            return frozenset({self._field})
-        return self._flag.missing(facts)
-
-
-_ASKS_NON_CAUSAL_DCP = frozenset({"use_mla", "use_non_causal", "use_dcp"})
+            return frozenset({self.field})
+        return self.flag.missing(facts)
 
 
 class NonCausalDcp(Narrows):
     """Non-causal MLA attention under DCP is asked for, and not granted."""
 
+    ASKS = frozenset({"use_mla", "use_non_causal", "use_dcp"})
+
     def __init__(self, flag: Predicate) -> None:
-        self.fields = flag.fields | _ASKS_NON_CAUSAL_DCP
-        self._flag = flag
+        self.fields = flag.fields | self.ASKS
+        self.flag = flag
 
     def test(self, facts: Any) -> bool | None:
         if not (facts.use_mla and facts.use_non_causal and facts.use_dcp):
             return False
-        granted = self._flag.test(facts)
+        granted = self.flag.test(facts)
         return None if granted is None else not granted
 
     def narrow(self, facts: Any, free: Collection[str]) -> Predicate:
-        if not _ASKS_NON_CAUSAL_DCP.isdisjoint(free):
-            return NonCausalDcp(narrow(self._flag, facts, free))
+        if not self.ASKS.isdisjoint(free):
+            return NonCausalDcp(narrow(self.flag, facts, free))
         asked = facts.use_mla and facts.use_non_causal and facts.use_dcp
-        return narrow(Not(self._flag), facts, free) if asked else Constant(False)
+        return narrow(Not(self.flag), facts, free) if asked else Constant(False)
 
     def missing(self, facts: Any) -> frozenset[str]:
-        return self._flag.missing(facts)
+        return self.flag.missing(facts)
 
 
 class FirstOf(Narrows):
@@ -95,14 +94,14 @@ class FirstOf(Narrows):
 
     def __init__(self, earlier: list[Predicate], own: Predicate) -> None:
         self.fields = own.fields.union(*(p.fields for p in earlier))
-        self._earlier = earlier
-        self._own = own
+        self.earlier = earlier
+        self.own = own
 
     def test(self, facts: Any) -> bool | None:
-        own = self._own.test(facts)
+        own = self.own.test(facts)
         if own is False:
             return False
-        for predicate in self._earlier:
+        for predicate in self.earlier:
             before = predicate.test(facts)
             if before is True:
                 return False
@@ -111,11 +110,11 @@ class FirstOf(Narrows):
         return own
 
     def narrow(self, facts: Any, free: Collection[str]) -> Predicate:
-        own = narrow(self._own, facts, free)
+        own = narrow(self.own, facts, free)
         if isinstance(own, Constant) and own.test(facts) is False:
             return own
         left: list[Predicate] = []
-        for predicate in self._earlier:
+        for predicate in self.earlier:
             earlier = narrow(predicate, facts, free)
             before = earlier.test(facts) if isinstance(earlier, Constant) else None
             if before:
@@ -125,4 +124,4 @@ class FirstOf(Narrows):
         return FirstOf(left, own) if left else own
 
     def missing(self, facts: Any) -> frozenset[str]:
-        return self._own.missing(facts).union(*(p.missing(facts) for p in self._earlier))
+        return self.own.missing(facts).union(*(p.missing(facts) for p in self.earlier))

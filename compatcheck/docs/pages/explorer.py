@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from compatcheck.docs.axes import KINDS, SHAPES, all_shapes, shape_offset
-from compatcheck.docs.classes import number_values
+from compatcheck.docs.bitmaps import number_values
 from compatcheck.docs.pages import Page
 from compatcheck.docs.pages.explorer_linear import linear_data
 
@@ -144,11 +144,11 @@ class Orders:
 
     def _table(self, release: str, number: int) -> int:
         grid, kind = self._grid, KINDS[number]
-        view = grid.view(release)
-        looked = view.order()
+        engine = grid.resolver.engine(grid.engine_name, release)
+        told = grid.asker.order(release).vectors
         shapes = SHAPES[kind.id]
         start = shape_offset(kind)
-        vectors = {axis: {v for name, v in looked.vectors if name == axis} for axis in ("sm", "kv", "shape")}
+        vectors = {axis: {v.values for v in told if v.axis == axis} for axis in ("sm", "kv", "shape")}
         vectors["shape"] = {v[start : start + len(shapes)] for v in vectors["shape"]}
         counts = {"sm": len(grid.sms), "kv": len(grid.kv_dtypes), "shape": len(shapes)}
         pairs = [number_values(vectors[axis], count) for axis, count in counts.items()]
@@ -161,7 +161,7 @@ class Orders:
                 use_sparse=kind.use_sparse,
                 **all_shapes()[start + shape].fields,
             )
-            order, _ = view.engine.order(facts)
+            order, _ = engine.order(facts)
             cells.append(self._intern(self.lists, [self._names.index(n) for n in order or []]))
         table = [[classes for classes, _ in pairs], [len(first) for _, first in pairs], cells]
         return self._intern(self.tables, table)
