@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from compatcheck.docs.axes import SHAPES, SINKS, shape_offset
-from compatcheck.docs.bitmaps import Bitmaps
+from compatcheck.docs.bitmaps import Bitmaps, set_bits
 from compatcheck.docs.features import QUESTIONS
 from compatcheck.docs.marks import Marks, Signature
 from compatcheck.docs.questions import Questions
 from compatcheck.docs.reasons import Reasons, without_values
 from compatcheck.docs.sheets import INNER, Answered, Cell, Featured, Part, Sheet, Strip
+from compatcheck.docs.smallest import smallest
 from compatcheck.resolve.narrowed import Narrowed
 from compatcheck.resolve.normalise import Normalised
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from compatcheck.docs.reasons import Reason
     from compatcheck.docs.space import Space
     from compatcheck.resolve.configuration import Configuration
@@ -73,6 +71,8 @@ class Asking:
         self._runs: dict[str, Run] = {}
         self._by_questions: dict[Questions, Run] = {}
         self._strip_of: dict[tuple[Any, ...], int] = {}
+        self._of_backend: Resolver | None = None
+        """At the newest release, asks only the rules that may hold for the backend."""
         self._featured: dict[str, Featured | None] = {}
         start = shape_offset(self.kind)
         self._spans = {
@@ -122,7 +122,11 @@ class Asking:
                 kv, shape = base
                 facts = space.facts(release, self.backend, sm, kv, SHAPES[self.kind.id][shape])
                 asked = [msgspec.structs.replace(facts, **{field: value}) for field, value in QUESTIONS]
-                verdicts = [judge(space.resolver, one, release) for one in asked]
+                resolver = self._of_backend
+                if resolver is None:
+                    rules = space.asker.compiled(space.rules_of(self.backend), release)
+                    resolver = self._of_backend = Narrowed(space.resolver, rules)
+                verdicts = [judge(resolver, one, release) for one in asked]
                 answers = zip(verdicts, asked, strict=True)
                 cells = [cell_of(space, said, self._reasons, one, release) for said, one in answers]
                 self._featured[sm] = Featured(kv, shape, tuple(cells))
@@ -176,7 +180,7 @@ class Asking:
             number = self._known.get(signature)
             if number is None:
                 number = self._known[signature] = self._ask(run, bitmaps.place(at))
-            for start, stop in runs_of(group):
+            for start, stop in set_bits(group):
                 table[start:stop] = [number] * (stop - start)
         return self._part(bitmaps, table)
 
@@ -225,35 +229,7 @@ class Asking:
             fi=space.flashinfer[at["fi"]],
         )
         if run.resolver is None:
-            run.resolver = Narrowed(space.resolver, space.asker.rules(run.questions, release))
+            rules = space.asker.compiled([rule.code for rule in run.questions.rules], release)
+            run.resolver = Narrowed(space.resolver, rules)
         verdict = judge(run.resolver, facts, release)
         return self._intern(self.cells, cell_of(space, verdict, self._reasons, facts, release))
-
-
-def runs_of(bitmap: int) -> Iterator[tuple[int, int]]:
-    """Yield where runs of set bits start and stop."""
-    for match in _ONES.finditer(f"{bitmap:b}"[::-1]):
-        yield match.span()
-
-
-_ONES = re.compile("1+")
-
-
-def smallest(classes: list[list[int]], sizes: tuple[int, ...], cells: tuple[int, ...]) -> Strip:
-    """Return a strip in which values of an axis are one class where they have the same cells."""
-    if len(set(cells)) == 1:
-        return Strip(tuple([(0,) * len(of) for of in classes]), (1,) * len(sizes), cells[:1])
-    for axis, size in enumerate(sizes):
-        after = prod(sizes[axis + 1 :])
-        starts = range(0, len(cells), size * after)
-        rows = [
-            tuple([cells[start + place : start + place + after] for start in starts])
-            for place in range(0, size * after, after)
-        ]
-        numbers = {row: number for number, row in enumerate(dict.fromkeys(rows))}
-        if len(numbers) < size:
-            merged = [numbers[row] for row in rows]
-            classes = [[merged[c] for c in of] if n == axis else of for n, of in enumerate(classes)]
-            cells = tuple([cell for at in range(len(starts)) for row in numbers for cell in row[at]])
-            sizes = (*sizes[:axis], len(numbers), *sizes[axis + 1 :])
-    return Strip(tuple(map(tuple, classes)), sizes, cells)

@@ -7,10 +7,11 @@ is unknown.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from compatcheck.docs.formulas import All, AnyPart, Choice, Chosen, Constant, Formula, Negation, Vector
+from compatcheck.docs.formula import All, AnyPart, Choice, Chosen, Constant, Formula, Negation, Vector
 
 Truth = tuple[int, int]
 """Where a formula holds, and where it may hold."""
@@ -154,6 +155,15 @@ def number_values(vectors: Iterable[tuple[object, ...]], count: int) -> tuple[li
             first.append(value)
         classes.append(number)
     return classes, first
+
+
+_ONES = re.compile("1+")
+
+
+def set_bits(bitmap: int) -> Iterator[tuple[int, int]]:
+    """Yield where each run of set bits starts and stops."""
+    for match in _ONES.finditer(f"{bitmap:b}"[::-1]):
+        yield match.span()
 
 
 @lru_cache(maxsize=4096)

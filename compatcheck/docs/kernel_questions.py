@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from compatcheck.docs.formulas import Formula, Formulas
+from compatcheck.docs.formula import Formula
+from compatcheck.docs.formulas import Formulas
 from compatcheck.matrix.versions import contains
 from compatcheck.resolve.resolver import PHASES, cell_of
 from compatcheck.resolve.verdict import RouteAnswer

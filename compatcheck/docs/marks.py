@@ -10,7 +10,7 @@ from compatcheck.docs.questions import Questions
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from compatcheck.docs.formulas import Formula
+    from compatcheck.docs.formula import Formula
 
 Signature = tuple["Hashable", ...]
 """Labels of what holds, or is open, in some cells: equal ones mean equal answers, also at other releases."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from compatcheck.docs.axes import KINDS, SINKS, all_shapes
-from compatcheck.docs.formulas import Choice, Constant, Formula, Formulas
+from compatcheck.docs.formula import Choice, Constant, Formula
+from compatcheck.docs.formulas import Formulas
 from compatcheck.docs.kernel_questions import KernelQuestions, PhaseQuestions
 from compatcheck.matrix.versions import contains
 
@@ -148,9 +149,9 @@ class Asker:
         choice = self.formulas.decided(self._space.resolver.engine(self._space.engine_name, release).order_choice)
         return self.formulas.restrict(choice, {"release": self._places["release"][release]}, {})
 
-    def rules(self, questions: Questions, release: str) -> list[RuleProgram]:
-        """Return the rules that questions are about, compiled for a release."""
-        return [self._rule(rule.code, release) for rule in questions.rules]
+    def compiled(self, codes: list[str], release: str) -> list[RuleProgram]:
+        """Return rules by their codes, compiled for a release."""
+        return [self._rule(code, release) for code in codes]
 
     def _rule(self, code: str, release: str) -> RuleProgram:
         by_code = self._by_code.get(release)
