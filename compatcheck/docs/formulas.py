@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from compatcheck.docs.formula import All, AnyPart, Choice, Chosen, Constant, Formula, Negation, Vector
-from compatcheck.resolve.computed import PrefillChoice
+from compatcheck.resolve.computed import NO_PREFILL, PrefillChoice
 from compatcheck.resolve.conditions import AllOf, AnyOf, DerivedLeaf, Not
 from compatcheck.resolve.derived import DecisionList
 from compatcheck.resolve.refusals import FeatureRefused, FirstOf, NonCausalDcp, Refused
@@ -173,8 +173,8 @@ class Formulas:
                 for program in tried:
                     passes = [self.no(self.of(check.predicate)) for check in program.checks]
                     cases.append((self.all([first, *passes]), program.name))
-                cases.append((first, fact.none))
-            return self.choice([*cases, (self.constant(True), fact.none)])
+                cases.append((first, NO_PREFILL))
+            return self.choice([*cases, (self.constant(True), NO_PREFILL)])
         raise TypeError(f"the tables cannot read the derived fact {type(fact).__name__}")
 
     # ------------------------------------------------------------------------------------------ inside

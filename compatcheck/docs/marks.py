@@ -27,8 +27,8 @@ class Marks:
     def groups(self, cells: int) -> list[tuple[int, Signature]]:
         """Return cells in groups that get the same answer, and what marks each group."""
         goes_on = self._selector(cells)
-        spoken = self._rules(cells, goes_on)
-        self._kernels(goes_on, spoken)
+        routes = self._routes(goes_on)
+        self._kernels(routes, self._rules(cells, goes_on, routes))
         base: Signature = (self._questions.unimportable, self._questions.answered_by_model)
         groups = [(cells, base)]
         for label, mask in self._marks:
@@ -94,10 +94,8 @@ class Marks:
             self._mark(("route", "open", self._questions.routing.number, place), mask & open_ & cells)
         return found
 
-    def _rules(self, cells: int, goes_on: int) -> dict[str, int]:
+    def _rules(self, cells: int, goes_on: int, routes: dict[str, int]) -> dict[str, int]:
         """Mark what rules say; return where rules speak of each kernel."""
-        routes = self._routes(goes_on)
-        self._at = routes
         uses = {route: {phase.kernel for phase in phases} for route, phases in self._questions.kernels}
         spoken: dict[str, int] = {}
         for rule in self._questions.rules:
@@ -116,12 +114,12 @@ class Marks:
                 self._open(rule.code, rule.holds, scope)
         return spoken
 
-    def _kernels(self, goes_on: int, spoken: dict[str, int]) -> None:
+    def _kernels(self, routes: dict[str, int], spoken: dict[str, int]) -> None:
         """Mark what the library says of the calls on each route."""
         of = self._bitmaps.of
         for route, phases in self._questions.kernels:
             for phase in phases:
-                calls = self._at.get(route, 0) & goes_on
+                calls = routes.get(route, 0)
                 covered = spoken.get(phase.kernel, 0) & calls
                 holds, may = of(phase.present)
                 self._mark((phase.kernel, "absent"), calls & ~may)

@@ -234,10 +234,6 @@ class BackendProgram:
             judgement = self._judgements[answers] = self.judgement(answered)
         return judgement
 
-    def refuses(self, facts: Any) -> bool:
-        """Return whether the selector refuses, where nobody asks why: what `judge` says, and keeps nothing."""
-        return bool(self.facts["unimportable"]) or any(check.test(facts) for check in self.checks)
-
     def judgement(self, answered: list[Said]) -> Judgement:
         """Return what the answers of checks amount to that do not let pass, given in the selector's order."""
         key = tuple(answered)

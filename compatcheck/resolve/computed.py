@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from compatcheck.resolve.conditions import UNKNOWN
 
 if TYPE_CHECKING:
+    from compatcheck.resolve.backend import BackendProgram
+    from compatcheck.resolve.conditions import Predicate
     from compatcheck.resolve.engine import EngineProgram
 
 ROUTE = "route"
@@ -45,9 +47,11 @@ class PrefillChoice:
         self.checks = [check for program in programs for check in program.checks]
         self.fields = self.order.fields.union(*(check.fields for check in self.checks))
         self.values = (NO_PREFILL, *engine.prefill_backends)
-        self.none = NO_PREFILL
-        self.walks = engine.prefill_walks()
+
+    @property
+    def walks(self) -> list[tuple[Predicate, list[BackendProgram]]]:
         """For each case of the order, in turn: when it holds, and the backends that are tried then."""
+        return self._engine.prefill_walks()
 
     def value(self, facts: Any) -> Any:
         """Return the backend's name, "none", or `UNKNOWN`."""

@@ -194,8 +194,8 @@ def prefill(grid: Grid, sms: Sequence[str]) -> list[dict[str, Any]]:
     """Return what each MLA prefill backend answers for `DIMENSIONS`, SMs with equal answers together."""
     release = grid.newest
     engine = grid.resolver.engine(grid.engine_name, release)
-    by_code = {rule.code: rule for group in grid.resolver.rules(grid.engine_name, release).each for rule in group}
-    rules = [by_code[code] for code in grid.matrix.rules if code in by_code]
+    codes = [code for code, rule in grid.matrix.rules.items() if rule.kind == "attention"]
+    rules = grid.asker.compiled(codes, release)
     found: list[dict[str, Any]] = []
     for name in engine.prefill_backends:
         program = engine.prefill_program(name)
