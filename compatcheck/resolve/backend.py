@@ -44,6 +44,22 @@ FLAG_OF_FIELD = {
 }
 """Configuration field that asks for a feature -> the backend's flag that grants it."""
 
+_READ = {
+    "joint_rules": ("joint_rules",),
+    "imports": ("import_rules",),
+    "non_mla": ("mla",),
+    "non_sparse": ("sparse",),
+    "sm": ("sms",),
+    "dtype": ("dtypes",),
+    "attn_type": ("attn_types",),
+    "head_size": ("head_sizes",),
+    "kv_cache_dtype": ("kv_cache_dtypes",),
+    "block_size": ("block_sizes", "block_size_match"),
+    "dependency": ("missing_dependency",),
+    "mla_dimensions": ("mla_dimensions", "mla_dimensions_named"),
+}
+"""Question of the selector -> the facts that decide its checks, where they are not the one of its name."""
+
 _CACHE_LIMIT = 65536
 _NOTHING: frozenset[str] = frozenset()
 
@@ -161,14 +177,14 @@ class Check:
 class Said:
     """A check that refuses, in words, or that cannot tell for want of facts."""
 
-    __slots__ = ("check", "finding", "missing", "words")
+    __slots__ = ("check", "findings", "missing", "words")
 
     def __init__(self, check: Check, words: str | None, missing: frozenset[str] = _NOTHING) -> None:
         self.check = check
         self.words = words
         self.missing = missing
-        self.finding: Finding | None = None
-        """What `FindingFactory.from_judgement` made of it, once it was asked."""
+        self.findings: dict[Any, Finding] = {}
+        """What `FindingFactory.from_judgement` made of it, for each engine program and backend that it spoke for."""
 
 
 class Judgement:
@@ -183,8 +199,8 @@ class Judgement:
         self.refusals = refusals
         self.words = words
         self.missing = missing
-        self.findings: list[Finding] | None = None
-        """What `FindingFactory.from_judgement` made of it, once it was asked."""
+        self.findings: dict[Any, list[Finding]] = {}
+        """What `FindingFactory.from_judgement` made of it, for each engine program that it spoke for."""
 
     @property
     def accepted(self) -> bool | None:
@@ -193,7 +209,7 @@ class Judgement:
 
 
 class BackendProgram:
-    """A backend's checks at one release, ready to be asked."""
+    """A backend's checks at one release, ready to be asked. Releases that say the same of the backend share it."""
 
     def __init__(
         self,
@@ -215,7 +231,7 @@ class BackendProgram:
         self.answered_by_model = frozenset(self.facts["answered_by_model"] or ())
         for check in selector:
             if in_release(check.since or "0", check.until, release):
-                self.checks += self._build(check)
+                self.checks += self._built(check)
         self._ask: list[Callable[[Any], Answer[Check]]] | None = None
         self._judgements: dict[tuple[Answer[Check], ...], Judgement] = {}
         self._judged: dict[tuple[Said, ...], Judgement] = {}
@@ -256,6 +272,15 @@ class BackendProgram:
         return Judgement(self.name, refusals, tuple([str(said.words) for said in refusals]), missing)
 
     # ------------------------------------------------------------------------------------- compile
+
+    def _built(self, check: SelectorCheck) -> list[Check]:
+        """Return a question's checks; backends and releases that state the same for it share them."""
+        fields = _READ.get(check.check) or (FLAG_OF_FIELD.get(check.check, check.check),)
+        stated = [facts.get(field) for facts in (self.facts, *self._members) for field in fields]
+        written = [one for many in stated for one in (many if isinstance(many, list) else [many])]
+        shape = tuple([len(one) if isinstance(one, list) else None for one in stated])
+        prefixes = tuple(self.backend.members) if check.check == "joint_rules" else ()
+        return self._compiler.once((shape, prefixes), (check, *written), lambda: self._build(check))
 
     def _build(self, check: SelectorCheck) -> list[Check]:
         name = check.check
@@ -371,7 +396,7 @@ class BackendProgram:
         checks: list[Check] = []
         earlier: list[Predicate] = []
         for prefix, rule in rules:
-            own = self._compiler.condition(rule.when)
+            own = self._compiler.stated(rule.when)
             checks.append(Check(rule.code, prefix + rule.words, FirstOf(list(earlier), own), rule, imports=imports))
             earlier.append(own)
         return checks

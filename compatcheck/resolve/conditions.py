@@ -7,10 +7,10 @@ facts that would decide. Nothing is evaluated from text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from functools import partial
 from operator import attrgetter, eq
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from compatcheck.matrix import versions
 from compatcheck.matrix.sm import family
@@ -47,6 +47,19 @@ class Derived(Protocol):
 
     def missing(self, facts: Any) -> frozenset[str]:
         """Return the missing facts that keep it unknown."""
+
+
+T = TypeVar("T")
+
+
+class Compiled(NamedTuple):
+    """Something that was compiled, and what it was compiled from."""
+
+    made: Any
+    named: tuple[tuple[str, Derived], ...]
+    """The derived facts that it names: what it says holds wherever those names mean these facts."""
+    written: tuple[Any, ...]
+    """The entries that it was compiled from. They are kept with it: an id is only unique among objects that live."""
 
 
 class _Unknown:
@@ -191,7 +204,10 @@ class Not:
 
 
 class Compiler:
-    """Turns conditions into predicates for a given vocabulary of fields, SMs and derived facts."""
+    """Turns conditions into predicates for a given vocabulary of fields, SMs and derived facts.
+
+    Compilers that are given the same `compiled` share what they compile from the same entry, where it means the same.
+    """
 
     def __init__(
         self,
@@ -199,6 +215,7 @@ class Compiler:
         fields: frozenset[str],
         derived: Mapping[str, Derived] | None = None,
         nullable: frozenset[str] = NULLABLE,
+        compiled: dict[Hashable, list[Compiled]] | None = None,
     ) -> None:
         self._families: dict[str, list[str]] = {}
         for sm in sms:
@@ -207,10 +224,39 @@ class Compiler:
         self._fields = fields
         self._derived = {} if derived is None else derived
         self._nullable = nullable
+        self._compiled = {} if compiled is None else compiled
+        self._named: dict[str, Derived] = {}
+
+    def once(self, what: Hashable, written: tuple[Any, ...], make: Callable[[], T]) -> T:
+        """Return what `make` compiles from some entries, or what was compiled from the same ones before.
+
+        `what` tells apart what is made from one entry. Derived facts change with the release: what names one is
+        compiled again where the name means another fact.
+        """
+        key = (what, *map(id, written))
+        for known in self._compiled.get(key, ()):
+            if all(self._derived.get(name) is fact for name, fact in known.named):
+                self._named.update(known.named)
+                made: T = known.made
+                return made
+        around, self._named = self._named, {}
+        try:
+            made = make()
+            self._compiled.setdefault(key, []).append(Compiled(made, tuple(self._named.items()), written))
+        finally:
+            around.update(self._named)
+            self._named = around
+        return made
 
     def flag(self, flag: bool | dict[str, Any]) -> Predicate:
-        """Compile true, false or a condition."""
-        return Constant(flag) if isinstance(flag, bool) else self.condition(flag)
+        """Compile true, false or a condition that stands in the matrix."""
+        return Constant(flag) if isinstance(flag, bool) else self.stated(flag)
+
+    def stated(self, condition: dict[str, Any] | None) -> Predicate:
+        """Compile a condition that stands in the matrix, once for all who take it over. Raises `ConditionError`."""
+        if not condition:
+            return Constant(True)
+        return self.once("condition", (condition,), lambda: self.condition(condition))
 
     def condition(self, condition: dict[str, Any] | None) -> Predicate:
         """Compile a condition; None always holds. Raises `ConditionError`."""
@@ -243,6 +289,7 @@ class Compiler:
     def _leaf(self, field: str, constraint: Any) -> Predicate:
         absent = _absent_answer(constraint)
         if field in self._derived:
+            self._named[field] = self._derived[field]
             return DerivedLeaf(self._derived[field], self.constraint(constraint), absent)
         if field not in self._fields:
             known = ", ".join(sorted(self._fields | set(self._derived)))

@@ -19,7 +19,7 @@ class DecisionList:
     """
 
     def __init__(self, cases: list[FactCase], compiler: Compiler) -> None:
-        self._cases: list[tuple[Predicate, Any]] = [(compiler.condition(c.when), c.value) for c in cases]
+        self._cases: list[tuple[Predicate, Any]] = [(compiler.stated(c.when), c.value) for c in cases]
         self.fields = frozenset[str]().union(*(p.fields for p, _ in self._cases))
         names = sorted(self.fields)
         self._key = attrgetter(*names) if names else (lambda facts: None)

@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Hashable
+from functools import partial
 from typing import Any, TypeVar
 
-from compatcheck.matrix.model import Backend, Engine, FactCase, Matrix, PriorityList, SelectorCheck
-from compatcheck.matrix.versions import parse
+from compatcheck.matrix.model import Backend, Engine, FactCase, Matrix, PriorityList, SelectorCheck, rules_of
+from compatcheck.matrix.versions import Version, parse
 from compatcheck.resolve.backend import BackendProgram, Judgement, in_release, of_release
 from compatcheck.resolve.computed import HEADS_PER_KV, MLA_PREFILL, ROUTE, HeadGroup, PrefillChoice
-from compatcheck.resolve.conditions import UNKNOWN, Compiler, Derived, Predicate
+from compatcheck.resolve.conditions import UNKNOWN, Compiled, Compiler, Derived, Predicate
 from compatcheck.resolve.configuration import FIELDS
 from compatcheck.resolve.derived import DecisionList
 
 T = TypeVar("T", bound=Any)
 
 _CACHE_LIMIT = 65536
+_UNSTATED = [FactCase()]
+"""The cases of a fact of which nothing is said yet."""
+
+
+def _marks(backends: dict[str, Backend], name: str, selector: list[SelectorCheck]) -> list[Version]:
+    """Return the releases, oldest first, at which what is said of a backend, or what the selector asks, may change."""
+    limits: list[tuple[str | None, str | None]] = [(check.since, check.until) for check in selector]
+    open_, seen = [name], {name}
+    while open_:
+        entry = backends[open_.pop()]
+        limits += [(change.since, None) for change in entry.changes]
+        limits += [(rule.since, rule.until) for layer in (entry, *entry.changes) for rule in rules_of(layer)]
+        related = {*entry.members, *([entry.extends] if entry.extends else [])} - seen
+        seen |= related
+        open_ += related
+    return sorted({parse(mark) for limit in limits for mark in limit if mark is not None})
 
 
 def latest(entries: list[T], release: str) -> T | None:
@@ -44,15 +63,18 @@ class Selection:
 class EngineProgram:
     """The selector of one engine release."""
 
-    def __init__(self, matrix: Matrix, engine: Engine, release: str) -> None:
+    def __init__(
+        self, matrix: Matrix, engine: Engine, release: str, compiled: dict[Hashable, list[Compiled]] | None = None
+    ) -> None:
         self.engine = engine
         self.release = release
         self.derived: dict[str, Derived] = {}
-        self.compiler = Compiler(matrix.sms, frozenset(FIELDS), self.derived)
+        self.compiler = Compiler(matrix.sms, frozenset(FIELDS), self.derived, compiled=compiled)
+        once = self.compiler.once
         for name, fact in engine.facts.items():
             entry = latest(fact.versions, release)
-            cases = of_release(entry.cases, release) if entry else [FactCase()]
-            self.derived[name] = DecisionList(cases, self.compiler)
+            cases = of_release(entry.cases, release) if entry else _UNSTATED
+            self.derived[name] = once("fact", tuple(cases), partial(DecisionList, cases, self.compiler))
         accepted = latest(engine.kv_cache_dtypes, release)
         self.kv_cache_dtypes: list[str] = accepted.values if accepted else []
         self.accepted_kv_cache_dtypes = frozenset(self.kv_cache_dtypes)
@@ -69,12 +91,14 @@ class EngineProgram:
         """Decides the order in which backends are tried."""
         self._prefill_order = self._orders(engine.mla_prefill_priorities, self.prefill_backends)
         cases = [FactCase(value=case.route, when=case.when) for case in engine.routing]
-        self.routing = DecisionList(cases, self.compiler)
+        self.routing = once("routing", tuple(engine.routing), partial(DecisionList, cases, self.compiler))
         """Decides the route that a configuration, with its backend filled in, takes."""
         self._selections: dict[tuple[tuple[Judgement, ...], frozenset[str]], Selection] = {}
-        self.derived[HEADS_PER_KV] = HeadGroup()
+        self.derived[HEADS_PER_KV] = once(HEADS_PER_KV, (), HeadGroup)
         self.derived[ROUTE] = self.routing
-        self.derived[MLA_PREFILL] = PrefillChoice(self)
+        order, programs = self.prefill_choice()
+        tried = tuple(map(tuple, self._prefill_order[0]))
+        self.derived[MLA_PREFILL] = once((MLA_PREFILL, tried), (order, *programs), partial(PrefillChoice, self))
 
     def _present(self, backends: dict[str, Backend]) -> list[str]:
         return [name for name, b in backends.items() if in_release(b.since, b.until, self.release)]
@@ -82,7 +106,8 @@ class EngineProgram:
     def _orders(self, lists: list[PriorityList], present: list[str]) -> tuple[list[list[str]], DecisionList]:
         entry = latest(lists, self.release)
         cases = of_release(entry.cases, self.release) if entry else []
-        decide = DecisionList([FactCase(value=i, when=c.when) for i, c in enumerate(cases)], self.compiler)
+        numbered = [FactCase(value=i, when=case.when) for i, case in enumerate(cases)]
+        decide = self.compiler.once("order", tuple(cases), partial(DecisionList, numbered, self.compiler))
         return [[name for name in case.order if name in present] for case in cases], decide
 
     def program(self, name: str) -> BackendProgram:
@@ -120,9 +145,11 @@ class EngineProgram:
     ) -> BackendProgram:
         program = programs.get(name)
         if program is None:
-            program = programs[name] = BackendProgram(
-                name, backends, self.release, self.engine.defaults, selector, self.compiler
-            )
+            defaults, compiler = self.engine.defaults, self.compiler
+            make = partial(BackendProgram, name, backends, self.release, defaults, selector, compiler)
+            marks = compiler.once(("marks", name), (backends, selector), partial(_marks, backends, name, selector))
+            since = bisect_right(marks, parse(self.release))
+            program = programs[name] = compiler.once((name, since), (backends, selector), make)
         return program
 
     # ----------------------------------------------------------------------------------------- asking

@@ -40,27 +40,29 @@ class FindingFactory:
         self, engine: EngineProgram, judgement: Judgement, facts: Any, only: list[Check] | None = None
     ) -> list[Finding]:
         """Return a finding for each refusal of one backend, or only for some of them."""
-        if judgement.findings is None:
-            judgement.findings = (
+        findings = judgement.findings.get(engine)
+        if findings is None:
+            unimportable = judgement.words and not judgement.refusals
+            findings = judgement.findings[engine] = (
                 [self._unimportable(engine, judgement, facts)]
-                if judgement.words and not judgement.refusals
-                else [
-                    said.finding or self._from_check(engine, judgement.backend, said, facts)
-                    for said in judgement.refusals
-                ]
+                if unimportable
+                else [self._from_check(engine, judgement.backend, said, facts) for said in judgement.refusals]
             )
         if only is None:
-            return judgement.findings
-        return [f for f, said in zip(judgement.findings, judgement.refusals, strict=True) if said.check in only]
+            return findings
+        return [f for f, said in zip(findings, judgement.refusals, strict=True) if said.check in only]
 
     def _from_check(self, engine: EngineProgram, backend: str, said: Said, facts: Any) -> Finding:
+        known = said.findings.get((engine, backend))
+        if known is not None:
+            return known
         check, words = said.check, str(said.words)
         required, actual = self._values(engine.program(backend), check, facts)
         title = f"{engine.engine.title} {engine.release}"
         entry = engine.engine.backends[backend]
         at = decided_at(engine.engine.backends, backend, engine.release, check)
         rule = check.rule
-        said.finding = Finding(
+        finding = said.findings[engine, backend] = Finding(
             code=check.code,
             name=(rule.title if rule else None) or words,
             refuser="package" if check.imports else "engine",
@@ -77,7 +79,7 @@ class FindingFactory:
             line=self._line(("engines", str(facts.engine), "backends", *at)),
             backend=backend,
         )
-        return said.finding
+        return finding
 
     def _values(self, program: BackendProgram, check: Check, facts: Any) -> tuple[str | None, str | None]:
         """Return what a check requires and what it found, as text."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 from compatcheck.matrix.linear_model import Compute, Linear, LinearKernel, LinearWords
@@ -62,14 +63,19 @@ class LinearProgram:
             for name, option in linear.options.items()
             if in_release(option.since or "0", option.until, release)
         }
-        self._forced = DecisionList(of_release(linear.forced, release), compiler)
+        self._forced = self._decisions(of_release(linear.forced, release), compiler)
         self._cases = self._order_cases()
-        self._order = DecisionList([FactCase(value=i, when=c.when) for i, c in enumerate(self._cases)], compiler)
+        numbered = [FactCase(value=i, when=case.when) for i, case in enumerate(self._cases)]
+        self._order = compiler.once("order", tuple(self._cases), partial(DecisionList, numbered, compiler))
         self._gates = {name: self._checks(name, compiler) for name in self.kernels}
         self._compute = {
-            name: DecisionList(of_release(linear.kernels[name].compute_where, release), compiler)
+            name: self._decisions(of_release(linear.kernels[name].compute_where, release), compiler)
             for name in self.kernels
         }
+
+    @staticmethod
+    def _decisions(cases: list[FactCase], compiler: Compiler) -> DecisionList:
+        return compiler.once("fact", tuple(cases), partial(DecisionList, cases, compiler))
 
     def _order_cases(self) -> list[PriorityCase]:
         at = parse(self.release)
@@ -79,10 +85,15 @@ class LinearProgram:
     def _checks(self, name: str, compiler: Compiler) -> list[Check]:
         kernel: LinearKernel = self.linear.kernels[name]
         parent = self.linear.kernels[kernel.extends].gates if kernel.extends else []
+        rules = of_release([*kernel.gates, *parent], self.release)
+        return compiler.once("gates", tuple(rules), partial(self._compiled, rules, compiler))
+
+    @staticmethod
+    def _compiled(rules: list[JointRule], compiler: Compiler) -> list[Check]:
         checks: list[Check] = []
         earlier: list[Predicate] = []
-        for rule in of_release([*kernel.gates, *parent], self.release):
-            own = compiler.condition(rule.when)
+        for rule in rules:
+            own = compiler.stated(rule.when)
             checks.append(Check(rule.code, rule.words, FirstOf(list(earlier), own), rule))
             earlier.append(own)
         return checks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compatcheck.resolve.resolver import Resolver
-from compatcheck.resolve.rules import RuleGroups, RuleProgram, group_rules
+from compatcheck.resolve.rules import RuleGroups, RuleProgram
 
 
 class Narrowed(Resolver):
@@ -14,7 +14,7 @@ class Narrowed(Resolver):
 
     def __init__(self, resolver: Resolver, rules: list[RuleProgram]) -> None:
         self.__dict__.update(resolver.__dict__)
-        self._narrow_rules = group_rules(rules)
+        self._narrow_rules = RuleGroups(rules)
 
     def rules(self, name: str, release: str) -> RuleGroups:
         """Return the rules that are asked, whatever the release."""

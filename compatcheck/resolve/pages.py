@@ -13,7 +13,7 @@ class Pages:
 
     def __init__(self, grants: Grants | None, compiler: Compiler) -> None:
         self._sizes: list[tuple[int, Predicate]] = [
-            (size, compiler.condition(grant.when))
+            (size, compiler.stated(grant.when))
             for grant in grants or []
             for size in (grant.values if isinstance(grant.values, list) else [grant.values])
             if isinstance(size, int)

@@ -5,6 +5,7 @@ Everything else (command line, Python API, docs, hooks, probe, smoke selection) 
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +14,14 @@ import msgspec
 from compatcheck.matrix.model import Route
 from compatcheck.resolve.backend import Judgement
 from compatcheck.resolve.clusters import Answer, in_order
+from compatcheck.resolve.conditions import Compiled
 from compatcheck.resolve.configuration import FIELDS, Configuration
 from compatcheck.resolve.engine import EngineProgram, Selection
 from compatcheck.resolve.findings import FindingFactory
 from compatcheck.resolve.kernel import CALLED, KERNEL_DTYPES, KernelCell, KernelProgram
 from compatcheck.resolve.normalise import Normalised, normalise
 from compatcheck.resolve.parts import NO_ROUTE, NOTHING_SAID, Asked, Library, Ruled, Taken, assemble
-from compatcheck.resolve.rules import RuleGroups, RuleProgram, compile_rules, group_rules
+from compatcheck.resolve.rules import RuleGroups, RuleProgram, compile_rules
 from compatcheck.resolve.unasked import left_unanswered
 from compatcheck.resolve.verdict import Finding, RouteAnswer, Verdict
 
@@ -44,6 +46,7 @@ class Resolver:
         self.matrix = loaded.matrix
         self.make = FindingFactory(loaded)
         self._engines: dict[tuple[str, str], EngineProgram] = {}
+        self._compiled: dict[Hashable, list[Compiled]] = {}
         self._rules: dict[tuple[str, str], RuleGroups] = {}
         self._kernels: dict[str, KernelProgram] = {}
         self._linear: LinearJudge | None = None
@@ -62,7 +65,8 @@ class Resolver:
         key = (name, release)
         program = self._engines.get(key)
         if program is None:
-            program = self._engines[key] = EngineProgram(self.matrix, self.matrix.engines[name], release)
+            engine = self.matrix.engines[name]
+            program = self._engines[key] = EngineProgram(self.matrix, engine, release, self._compiled)
         return program
 
     def kernel(self, id_: str) -> KernelProgram:
@@ -77,8 +81,7 @@ class Resolver:
         key = (name, release)
         groups = self._rules.get(key)
         if groups is None:
-            programs = compile_rules(self.matrix, self.engine(name, release).compiler)
-            groups = self._rules[key] = group_rules(programs)
+            groups = self._rules[key] = RuleGroups(compile_rules(self.matrix, self.engine(name, release).compiler))
         return groups
 
     @property

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cached_property, partial
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from compatcheck.matrix.model import Matrix, Rule
 from compatcheck.matrix.versions import contains
@@ -22,7 +23,7 @@ class RuleProgram:
     def __init__(self, code: str, rule: Rule, compiler: Compiler) -> None:
         self.code = code
         self.rule = rule
-        self._when = compiler.condition(rule.when)
+        self._when = compiler.stated(rule.when)
         self._axis = attrgetter(rule.axis)
         self.fields = self._when.fields | ({rule.axis} if rule.versions else set())
         words = rule.words[0] if rule.words and not rule.words[0].startswith("/") else ""
@@ -97,7 +98,8 @@ class RuleProgram:
 
 def compile_rules(matrix: Matrix, compiler: Compiler, kind: str = "attention") -> list[RuleProgram]:
     """Return the rules of the matrix that speak of attention, or of linear layers, compiled."""
-    return [RuleProgram(code, rule, compiler) for code, rule in matrix.rules.items() if rule.kind == kind]
+    rules = [(code, rule) for code, rule in matrix.rules.items() if rule.kind == kind]
+    return [compiler.once(code, (rule,), partial(RuleProgram, code, rule, compiler)) for code, rule in rules]
 
 
 Clusters = list[Cluster[RuleProgram]]
@@ -108,22 +110,27 @@ def cluster_rules(programs: list[RuleProgram]) -> Clusters:
     return cluster(programs, RuleProgram.holds)
 
 
-class RuleGroups(NamedTuple):
-    """Rules by when they are asked."""
+class RuleGroups:
+    """Rules by when they are asked, one by one and in clusters, which are made when first asked for."""
 
-    everything: Clusters
-    """Of a start that gets past the selector."""
-    early: Clusters
-    """Of one that does not: those that bite at configuration."""
-    as_given: Clusters
-    """Of the configuration as it was given, where a start gets past the selector."""
-    each: tuple[list[RuleProgram], list[RuleProgram], list[RuleProgram]]
-    """The rules of each group, one by one."""
+    def __init__(self, programs: list[RuleProgram]) -> None:
+        given = [program for program in programs if program.rule.as_given]
+        others = [program for program in programs if not program.rule.as_given]
+        early = [program for program in others if program.rule.bites == "config"]
+        self.each = (others, early, given)
+        """The rules of each group, one by one."""
 
+    @cached_property
+    def everything(self) -> Clusters:
+        """Of a start that gets past the selector."""
+        return cluster_rules(self.each[0])
 
-def group_rules(programs: list[RuleProgram]) -> RuleGroups:
-    """Return rules grouped by when they are asked, in clusters."""
-    given = [program for program in programs if program.rule.as_given]
-    others = [program for program in programs if not program.rule.as_given]
-    early = [program for program in others if program.rule.bites == "config"]
-    return RuleGroups(cluster_rules(others), cluster_rules(early), cluster_rules(given), (others, early, given))
+    @cached_property
+    def early(self) -> Clusters:
+        """Of one that does not: those that bite at configuration."""
+        return cluster_rules(self.each[1])
+
+    @cached_property
+    def as_given(self) -> Clusters:
+        """Of the configuration as it was given, where a start gets past the selector."""
+        return cluster_rules(self.each[2])
