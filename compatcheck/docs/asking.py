@@ -5,54 +5,21 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from compatcheck.docs.axes import SHAPES, SINKS, shape_offset
-from compatcheck.docs.bitmaps import Bitmaps, set_bits
-from compatcheck.docs.features import QUESTIONS
+from compatcheck.docs.bitmaps import set_bits
+from compatcheck.docs.cells import cell_of
+from compatcheck.docs.feature_answers import FeatureAnswers
 from compatcheck.docs.marks import Marks, Signature
-from compatcheck.docs.questions import Questions
-from compatcheck.docs.reasons import Reasons, without_values
+from compatcheck.docs.reasons import Reasons
+from compatcheck.docs.run import Run
 from compatcheck.docs.sheets import INNER, Answered, Cell, Featured, Part, Sheet, Strip
 from compatcheck.docs.smallest import smallest
-from compatcheck.resolve.narrowed import Narrowed
-from compatcheck.resolve.normalise import Normalised
 
 if TYPE_CHECKING:
+    from compatcheck.docs.bitmaps import Bitmaps
+    from compatcheck.docs.question import Questions
     from compatcheck.docs.reasons import Reason
     from compatcheck.docs.space import Space
-    from compatcheck.resolve.configuration import Configuration
-    from compatcheck.resolve.resolver import Resolver
-    from compatcheck.resolve.verdict import Verdict
-
-
-class Run(msgspec.Struct, kw_only=True):
-    """Releases that differ in nothing a backend depends on, and the one that answers for them."""
-
-    leader: str
-    questions: Questions
-    part: Part | None = None
-    resolver: Resolver | None = None
-    """Asks only the rules that may hold."""
-
-
-def judge(resolver: Resolver, facts: Configuration, release: str) -> Verdict:
-    """Return the verdict for complete facts."""
-    return resolver.judge(Normalised(facts=facts, release=release, answered_as=None, assumed=()))
-
-
-def cell_of(space: Space, verdict: Verdict, reasons: Reasons, facts: Configuration, release: str) -> Cell:
-    """Return what a verdict says."""
-    program = space.resolver.engine(space.engine_name, release).program(str(facts.backend))
-    return Cell(
-        verdict.verdict,
-        verdict.engine_accepts,
-        verdict.route.id if verdict.route else None,
-        verdict.fails_at,
-        tuple([reasons.number(finding, program, facts) for finding in verdict.findings]),
-        verdict.missing,
-        without_values(verdict.untested),
-    )
 
 
 class Asking:
@@ -71,9 +38,8 @@ class Asking:
         self._runs: dict[str, Run] = {}
         self._by_questions: dict[Questions, Run] = {}
         self._strip_of: dict[tuple[Any, ...], int] = {}
-        self._of_backend: Resolver | None = None
-        """At the newest release, asks only the rules that may hold for the backend."""
         self._featured: dict[str, Featured | None] = {}
+        self._features: FeatureAnswers | None = None
         start = shape_offset(self.kind)
         self._spans = {
             "kv": slice(0, len(space.kv_dtypes)),
@@ -119,39 +85,37 @@ class Asking:
             self._featured[sm] = None
             base = self._first_that_runs(sm)
             if base is not None:
-                kv, shape = base
+                kv, shape, cell = base
+                run, features = self._run(release), self._features
+                if features is None:
+                    features = self._features = FeatureAnswers(space, self.backend, run.judging, self._reasons)
+                pinned = space.at["fi", space.engine.releases[release].flashinfer]
+                at = {"kv": space.at["kv", kv], "sm": space.at["sm", sm], "shape": shape, "sink": 0, "fi": pinned}
                 facts = space.facts(release, self.backend, sm, kv, SHAPES[self.kind.id][shape])
-                asked = [msgspec.structs.replace(facts, **{field: value}) for field, value in QUESTIONS]
-                resolver = self._of_backend
-                if resolver is None:
-                    rules = space.asker.compiled(space.rules_of(self.backend), release)
-                    resolver = self._of_backend = Narrowed(space.resolver, rules)
-                verdicts = [judge(resolver, one, release) for one in asked]
-                answers = zip(verdicts, asked, strict=True)
-                cells = [cell_of(space, said, self._reasons, one, release) for said, one in answers]
-                self._featured[sm] = Featured(kv, shape, tuple(cells))
+                checks, rules = run.answers(run.bitmaps.cell(at))
+                self._featured[sm] = Featured(kv, shape, features.of(facts, checks, rules, cell))
         return self._featured[sm]
 
-    def _first_that_runs(self, sm: str) -> tuple[str, int] | None:
-        """Return the first KV-cache dtype and shape's position with which the newest release runs on an SM.
+    def _first_that_runs(self, sm: str) -> tuple[str, int, Cell] | None:
+        """Return the first KV-cache dtype and shape's position with which the newest release runs on an SM; its cell.
 
         One that runs well comes before one that runs badly: a feature's own answer shows on top of it.
         """
         space, release = self.space, self.space.newest
         part = self.part(release)
         fi = space.at["fi", space.engine.releases[release].flashinfer]
-        badly: tuple[str, int] | None = None
+        badly: tuple[str, int, Cell] | None = None
         for kv in space.kv_of(release):
             sheet = part.kv[space.at["kv", kv]]
             if sheet is None:
                 continue
             strip = self.strips[self.sheets[sheet].strips[space.at["sm", sm]]]
             for shape in range(len(SHAPES[self.kind.id])):
-                verdict = self.cells[strip.at((shape, 0, fi))].verdict
-                if verdict == "supported":
-                    return kv, shape
-                if verdict == "degraded" and badly is None:
-                    badly = kv, shape
+                cell = self.cells[strip.at((shape, 0, fi))]
+                if cell.verdict == "supported":
+                    return kv, shape, cell
+                if cell.verdict == "degraded" and badly is None:
+                    badly = kv, shape, cell
         return badly
 
     # ------------------------------------------------------------------------------------------ runs
@@ -160,26 +124,24 @@ class Asking:
         """Return the releases that differ in nothing the backend depends on; the first that was met answers."""
         run = self._runs.get(release)
         if run is None:
-            questions = self.space.asker.questions(self.backend, release)
-            run = self._by_questions.get(questions)
-            if run is None or not set(self.space.kv_of(release)) <= set(self.space.kv_of(run.leader)):
-                run = self._by_questions[questions] = Run(leader=release, questions=questions)
+            asked = self.space.asker.asked(self.backend, release)
+            run = self._by_questions.get(asked.questions)
+            if run is None or not run.accepted.issuperset(self.space.kv_of(release)):
+                run = Run(self.space, self.backend, release, asked, self._spans)
+                self._by_questions[asked.questions] = run
             self._runs[release] = run
         return run
 
     def _make(self, run: Run) -> Part:
         """Return a block: cells are parted by what marks them, and one of each group is asked about."""
-        space = self.space
-        accepted = set(space.kv_of(run.leader))
-        accepts = space.asker.formulas.vector("kv", [kv in accepted for kv in space.kv_dtypes])
-        bitmaps = Bitmaps(self._spans, [accepts, *run.questions.formulas()])
-        groups = Marks(run.questions, bitmaps).groups(bitmaps.of(accepts)[0])
+        bitmaps = run.bitmaps
+        groups = Marks(run.asked.questions, bitmaps).groups(bitmaps.of(run.accepts)[0])
         first_cell = [((group & -group).bit_length() - 1, group, signature) for group, signature in groups]
         table: list[int] = [-1] * bitmaps.cells
         for at, group, signature in sorted(first_cell):
             number = self._known.get(signature)
             if number is None:
-                number = self._known[signature] = self._ask(run, bitmaps.place(at))
+                number = self._known[signature] = self._ask(run, at)
             for start, stop in set_bits(group):
                 table[start:stop] = [number] * (stop - start)
         return self._part(bitmaps, table)
@@ -216,9 +178,9 @@ class Asking:
             items.append(item)
         return number
 
-    def _ask(self, run: Run, at: dict[str, int]) -> int:
-        """Return the number of the cell at some values of the axes."""
-        space, release = self.space, run.leader
+    def _ask(self, run: Run, cell: int) -> int:
+        """Return the number of the cell that stands for a group."""
+        space, release, at = self.space, run.leader, run.bitmaps.place(cell)
         facts = space.facts(
             release,
             self.backend,
@@ -228,8 +190,6 @@ class Asking:
             sink=SINKS[at["sink"]],
             fi=space.flashinfer[at["fi"]],
         )
-        if run.resolver is None:
-            rules = space.asker.compiled([rule.code for rule in run.questions.rules], release)
-            run.resolver = Narrowed(space.resolver, rules)
-        verdict = judge(run.resolver, facts, release)
-        return self._intern(self.cells, cell_of(space, verdict, self._reasons, facts, release))
+        checks, rules = run.answers(cell)
+        verdict = run.judging.of(facts, checks, rules)
+        return self._intern(self.cells, cell_of(verdict, self._reasons, run.judging.program, facts))

@@ -46,6 +46,15 @@ class Bitmaps:
         """Return the first value on each axis of the class that a cell stands for."""
         return {axis: self.firsts[axis][cell // self._strides[axis] % size] for axis, size in self.sizes.items()}
 
+    def cell(self, at: Mapping[str, int]) -> int:
+        """Return the cell that stands for a value on each axis."""
+        return sum([self.classes[axis][value] * self._strides[axis] for axis, value in at.items()])
+
+    def at(self, formula: Formula, cell: int) -> bool | None:
+        """Return what a formula says of a cell."""
+        holds, may = self.of(formula)
+        return True if holds >> cell & 1 else (None if may >> cell & 1 else False)
+
     def of(self, formula: Formula) -> Truth:
         """Return where a formula holds, and where it may hold."""
         known = self._truths.get(formula)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from compatcheck.docs.asking import Asking, judge
+from compatcheck.docs.asking import Asking
 from compatcheck.docs.axes import SHAPES
 from compatcheck.docs.reasons import Reasons
 from compatcheck.docs.sheets import INNER, Answers, Block, Cell, Featured, Part, Sheet, Strip
 from compatcheck.docs.space import Space
+from compatcheck.resolve.normalise import Normalised
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -108,7 +109,7 @@ class Grid(Space):
 
     def judge(self, facts: Configuration, release: str) -> Verdict:
         """Return the resolver's verdict for complete facts."""
-        return judge(self.resolver, facts, release)
+        return self.resolver.judge(Normalised(facts=facts, release=release, answered_as=None, assumed=()))
 
     # ------------------------------------------------------------------------------------- numbering
 

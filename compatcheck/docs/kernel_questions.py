@@ -13,7 +13,7 @@ from compatcheck.resolve.resolver import PHASES, cell_of
 from compatcheck.resolve.verdict import RouteAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from compatcheck.docs.space import Space
     from compatcheck.resolve.kernel import KernelCell, KernelProgram
@@ -56,19 +56,18 @@ class KernelQuestions:
         self._variants = variants
         self._written: dict[str, tuple[PhaseQuestions, ...]] = {}
 
-    def of(self, route: str, at: Mapping[str, int], known: dict[Formula, Formula]) -> tuple[PhaseQuestions, ...]:
-        """Return what decides what a route's kernels say, in the order of phases, at one value of some axes."""
+    def of(self, route: str, restrict: Callable[[Formula], Formula]) -> tuple[PhaseQuestions, ...]:
+        """Return what decides what a route's kernels say, in the order of phases, as `restrict` leaves it."""
         phases = self._written.get(route)
         if phases is None:
             phases = self._written[route] = self._write(route)
-        restrict = self._formulas.restrict
         return tuple(
             [
                 PhaseQuestions(
                     phase.kernel,
-                    restrict(phase.present, at, known),
-                    tuple([restrict(formula, at, known) for formula in phase.refusals]),
-                    tuple([restrict(formula, at, known) for formula in phase.takes]),
+                    restrict(phase.present),
+                    tuple([restrict(formula) for formula in phase.refusals]),
+                    tuple([restrict(formula) for formula in phase.takes]),
                 )
                 for phase in phases
             ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from compatcheck.docs.bitmaps import Bitmaps
-from compatcheck.docs.questions import Questions
+from compatcheck.docs.question import Questions
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -5,62 +5,29 @@ What the tables tell apart is what these formulas tell apart. The answers themse
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from compatcheck.docs.axes import KINDS, SINKS, all_shapes
 from compatcheck.docs.formula import Choice, Constant, Formula
 from compatcheck.docs.formulas import Formulas
-from compatcheck.docs.kernel_questions import KernelQuestions, PhaseQuestions
+from compatcheck.docs.kernel_questions import KernelQuestions
+from compatcheck.docs.question import Asked, CheckQuestion, Questions, RuleQuestion
 from compatcheck.matrix.versions import contains
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Iterable
 
     from compatcheck.docs.space import Space
+    from compatcheck.resolve.backend import BackendProgram, Check
+    from compatcheck.resolve.derived import DecisionList
     from compatcheck.resolve.rules import RuleProgram
 
 FIELD_OF = {"sm": "sm", "kv": "kv_cache_dtype", "sink": "has_sink", "fi": "flashinfer_version"}
 """Axis -> the field that it varies."""
-
-
-class CheckQuestion(NamedTuple):
-    """A check of the selector. `label` is equal for checks that refuse in the same words for the same reasons."""
-
-    label: Hashable
-    code: str
-    imports: bool
-    refuses: Formula
-
-
-class RuleQuestion(NamedTuple):
-    """A rule outside the selector; `early` where it bites before it."""
-
-    code: str
-    early: bool
-    note: bool
-    kernels: frozenset[str]
-    holds: Formula
-
-
-class Questions(NamedTuple):
-    """What decides a backend's answers at a release."""
-
-    unimportable: str | None
-    answered_by_model: frozenset[str]
-    checks: tuple[CheckQuestion, ...]
-    unasked: Formula
-    rules: tuple[RuleQuestion, ...]
-    routing: Formula
-    kernels: tuple[tuple[str, tuple[PhaseQuestions, ...]], ...]
-    """Route that may be taken -> what its kernels say, in the order of phases."""
-
-    def formulas(self) -> list[Formula]:
-        """Return all formulas."""
-        found = [check.refuses for check in self.checks] + [rule.holds for rule in self.rules]
-        found += [self.unasked, self.routing]
-        return found + [formula for _, phases in self.kernels for phase in phases for formula in phase.formulas()]
+Placed = tuple[int, "RuleProgram"]
 
 
 class Asker:
@@ -96,53 +63,86 @@ class Asker:
             "kind": {kind.id: at for at, kind in enumerate(KINDS)},
             "release": {release: at for at, release in enumerate(releases)},
         }
-        self._by_code: dict[str, dict[str, RuleProgram]] = {}
+        self._by_code: dict[str, dict[str, Placed]] = {}
         self._rules: dict[int, tuple[RuleProgram, Formula]] = {}
-        self._of_backend: dict[str, dict[Formula, Formula]] = {}
+        self._stated: dict[tuple[str | int, ...], tuple[Asked, bool]] = {}
         self._of_release: dict[str, dict[Formula, Formula]] = {}
 
-    def questions(self, backend: str, release: str) -> Questions:
-        """Return what decides the answers of a backend at a release; those that say nothing are left out."""
+    def asked(self, backend: str, release: str) -> Asked:
+        """Return what decides the answers of a backend at a release; questions that say nothing are left out."""
         space = self._space
         engine = space.resolver.engine(space.engine_name, release)
-        program = engine.program(backend)
+        program, rules = engine.program(backend), self.placed(space.rules_of(backend), release)
+        key: tuple[str | int, ...] = (backend, id(program), id(engine.routing), *[id(rule) for _, rule in rules])
+        known = self._stated.get(key)
+        if known is None:
+            asked = self._state(backend, program, rules, engine.routing)
+            dated = any("release" in formula.axes for formula in asked.questions.formulas())
+            known = self._stated[key] = (asked, dated)
+        return self._at(known[0], release) if known[1] else known[0]
+
+    def _state(self, backend: str, program: BackendProgram, rules: list[Placed], routing: DecisionList) -> Asked:
+        """Return the questions of a backend, whatever the release."""
+        space, formulas = self._space, self.formulas
         fixed = {"backend": self._places["backend"][backend], "kind": self._places["kind"][space.kind(backend).id]}
-        at = {"release": self._places["release"][release]}
-        known, here = self._of_backend.setdefault(backend, {}), self._of_release.setdefault(release, {})
-        formulas = self.formulas
-
-        def restrict(formula: Formula) -> Formula:
-            return formulas.restrict(formulas.restrict(formula, fixed, known), at, here)
-
-        checks: list[CheckQuestion] = []
+        restrict: Callable[[Formula], Formula] = partial(formulas.restrict, at=fixed, known={})
+        checks: list[tuple[CheckQuestion, Check]] = []
         for check in program.checks:
-            whole = formulas.restrict(formulas.of(check.predicate), fixed, known)
-            refuses = formulas.restrict(whole, at, here)
-            if not _never(refuses):
-                label = (check.code, check.words, whole.number)
-                checks.append(CheckQuestion(label, check.code, check.imports, refuses))
-        rules: list[RuleQuestion] = []
-        for code in space.rules_of(backend):
-            rule = self._rule(code, release)
-            holds = restrict(self._holds(rule))
-            if not _never(holds):
-                entry = rule.rule
-                early, note = entry.bites == "config" and not entry.as_given, entry.effect == "note"
-                rules.append(RuleQuestion(code, early, note, frozenset(entry.kernels), holds))
-        cases = engine.routing.cases
-        possible = [cases[place] for place in space.routing_of(backend)]
-        routing = formulas.choice([(restrict(formulas.of(condition)), route) for condition, route in possible])
-        assert isinstance(routing, Choice)
-        routes = list(dict.fromkeys(routing.values))
-        return Questions(
-            program.facts["unimportable"],
-            program.answered_by_model,
-            tuple(checks),
-            restrict(formulas.of(program.unasked)),
-            tuple(rules),
-            routing,
-            tuple([(route, self._kernels.of(route, at, here)) for route in routes]),
+            refuses = restrict(formulas.of(check.predicate))
+            label = (check.code, check.words, refuses.number)
+            checks.append((CheckQuestion(label, check.code, check.imports, refuses), check))
+        held: list[tuple[RuleQuestion, Placed]] = []
+        for placed in rules:
+            entry = placed[1].rule
+            early, note = entry.bites == "config" and not entry.as_given, entry.effect == "note"
+            holds = restrict(self._holds(placed[1]))
+            held.append((RuleQuestion(placed[1].code, early, note, frozenset(entry.kernels), holds), placed))
+        possible = [routing.cases[place] for place in space.routing_of(backend)]
+        choice = formulas.choice([(restrict(formulas.of(condition)), route) for condition, route in possible])
+        unasked = restrict(formulas.of(program.unasked))
+        return self._together(program.facts["unimportable"], program.answered_by_model, checks, unasked, held, choice)
+
+    def _at(self, asked: Asked, release: str) -> Asked:
+        """Return what is left of questions at one release."""
+        at = {"release": self._places["release"][release]}
+        restrict = partial(self.formulas.restrict, at=at, known=self._of_release.setdefault(release, {}))
+        said = asked.questions
+        checks = [one._replace(refuses=restrict(one.refuses)) for one in said.checks]
+        rules = [one._replace(holds=restrict(one.holds)) for one in said.rules]
+        return self._together(
+            said.unimportable,
+            said.answered_by_model,
+            zip(checks, asked.checks, strict=True),
+            restrict(said.unasked),
+            zip(rules, asked.rules, strict=True),
+            restrict(said.routing),
+            restrict,
         )
+
+    def _together(
+        self,
+        unimportable: str | None,
+        answered_by_model: frozenset[str],
+        checks: Iterable[tuple[CheckQuestion, Check]],
+        unasked: Formula,
+        rules: Iterable[tuple[RuleQuestion, Placed]],
+        routing: Formula,
+        restrict: Callable[[Formula], Formula] = lambda formula: formula,
+    ) -> Asked:
+        assert isinstance(routing, Choice)
+        checks = [one for one in checks if not _never(one[0].refuses)]
+        rules = [one for one in rules if not _never(one[0].holds)]
+        routes = list(dict.fromkeys(routing.values))
+        questions = Questions(
+            unimportable,
+            answered_by_model,
+            tuple([question for question, _ in checks]),
+            unasked,
+            tuple([question for question, _ in rules]),
+            routing,
+            tuple([(route, self._kernels.of(route, restrict)) for route in routes]),
+        )
+        return Asked(questions, tuple([check for _, check in checks]), tuple([placed for _, placed in rules]))
 
     def order(self, release: str) -> Formula:
         """Return what the order of backends at a release depends on."""
@@ -151,14 +151,17 @@ class Asker:
 
     def compiled(self, codes: list[str], release: str) -> list[RuleProgram]:
         """Return rules by their codes, compiled for a release."""
-        return [self._rule(code, release) for code in codes]
+        return [rule for _, rule in self.placed(codes, release)]
 
-    def _rule(self, code: str, release: str) -> RuleProgram:
+    def placed(self, codes: list[str], release: str) -> list[Placed]:
+        """Return rules by their codes, compiled for a release, each with its place among those asked with it."""
         by_code = self._by_code.get(release)
         if by_code is None:
             groups = self._space.resolver.rules(self._space.engine_name, release).each
-            by_code = self._by_code[release] = {rule.code: rule for group in groups for rule in group}
-        return by_code[code]
+            by_code = self._by_code[release] = {
+                rule.code: (n, rule) for group in groups for n, rule in enumerate(group)
+            }
+        return [by_code[code] for code in codes]
 
     def _holds(self, rule: RuleProgram) -> Formula:
         known = self._rules.get(id(rule))
