@@ -50,6 +50,7 @@ def docs(
 
     Exit codes: 0 current or written without a change, 1 something was or would be changed, 2 cannot be done.
     """
+    from compatcheck.docs.compiling import Compiling
     from compatcheck.docs.environment import DocsError
 
     if until and not since:
@@ -61,16 +62,19 @@ def docs(
             return _regions(files, check, lambda: load_matrix(matrix_file or own_matrix(), overlays), output)
         if not since and output.exists() and not output.is_dir():
             raise DocsError(f"{output}: is no folder; give another --output")
-        loaded = load_matrix(matrix_file or own_matrix(), overlays)
-        if since:
-            return _changes(loaded, since, until, templates, output)
-        return _pages(loaded, check, templates, output)
+        with Compiling(templates) as compiling:
+            loaded = load_matrix(matrix_file or own_matrix(), overlays)
+            if since:
+                return _changes(loaded, since, until, templates, output)
+            return _pages(loaded, check, templates, output, compiling.wait)
     except DocsError as error:
         complain(str(error), lines=True)
         return USAGE
 
 
-def _pages(loaded: LoadedMatrix, check: bool, templates: Path | None, output: Path) -> int:
+def _pages(
+    loaded: LoadedMatrix, check: bool, templates: Path | None, output: Path, compiled: Callable[[], None]
+) -> int:
     from compatcheck.docs import render
 
     digest = render.inputs_digest(loaded, output, templates)
@@ -79,7 +83,7 @@ def _pages(loaded: LoadedMatrix, check: bool, templates: Path | None, output: Pa
         return FINE
     # The process ends soon, and collecting the many small tuples of the grid costs more than their memory.
     gc.disable()
-    files = render.render_all(loaded, output, templates)
+    files = render.render_all(loaded, output, templates, compiled)
     differences = render.compare(files, output) if check else render.write(files, output)
     render.remember(digest, files)
     if not differences:

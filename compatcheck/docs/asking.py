@@ -40,6 +40,7 @@ class Asking:
         self._strip_of: dict[tuple[Any, ...], int] = {}
         self._featured: dict[str, Featured | None] = {}
         self._features: FeatureAnswers | None = None
+        self._ran: dict[tuple[int, int], tuple[tuple[int, Cell] | None, tuple[int, Cell] | None]] = {}
         start = shape_offset(self.kind)
         self._spans = {
             "kv": slice(0, len(space.kv_dtypes)),
@@ -109,14 +110,26 @@ class Asking:
             sheet = part.kv[space.at["kv", kv]]
             if sheet is None:
                 continue
-            strip = self.strips[self.sheets[sheet].strips[space.at["sm", sm]]]
-            for shape in range(len(SHAPES[self.kind.id])):
-                cell = self.cells[strip.at((shape, 0, fi))]
-                if cell.verdict == "supported":
-                    return kv, shape, cell
-                if cell.verdict == "degraded" and badly is None:
-                    badly = kv, shape, cell
+            strip = self.sheets[sheet].strips[space.at["sm", sm]]
+            well, at_all = self._running(strip, fi)
+            if well is not None:
+                return kv, *well
+            if badly is None and at_all is not None:
+                badly = kv, *at_all
         return badly
+
+    def _running(self, strip: int, fi: int) -> tuple[tuple[int, Cell] | None, tuple[int, Cell] | None]:
+        """Return the first shape of a strip, and its cell, that runs well, and the first that runs badly."""
+        known = self._ran.get((strip, fi))
+        if known is None:
+            said = self.strips[strip]
+            cells = [self.cells[said.at((shape, 0, fi))] for shape in range(len(SHAPES[self.kind.id]))]
+            first = [
+                next(((shape, cell) for shape, cell in enumerate(cells) if cell.verdict == verdict), None)
+                for verdict in ("supported", "degraded")
+            ]
+            known = self._ran[strip, fi] = (first[0], first[1])
+        return known
 
     # ------------------------------------------------------------------------------------------ runs
 

@@ -7,7 +7,6 @@ is unknown.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
@@ -166,13 +165,16 @@ def number_values(vectors: Iterable[tuple[object, ...]], count: int) -> tuple[li
     return classes, first
 
 
-_ONES = re.compile("1+")
-
-
 def set_bits(bitmap: int) -> Iterator[tuple[int, int]]:
     """Yield where each run of set bits starts and stops."""
-    for match in _ONES.finditer(f"{bitmap:b}"[::-1]):
-        yield match.span()
+    at = 0
+    while bitmap:
+        zeros = (bitmap & -bitmap).bit_length() - 1
+        bitmap >>= zeros
+        ones = (~bitmap & (bitmap + 1)).bit_length() - 1
+        bitmap >>= ones
+        yield at + zeros, at + zeros + ones
+        at += zeros + ones
 
 
 @lru_cache(maxsize=4096)

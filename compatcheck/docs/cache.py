@@ -30,6 +30,12 @@ def compiled_templates(salt: bytes) -> BytecodeCache | None:
             with contextlib.suppress(OSError):
                 super().dump_bytecode(bucket)
 
+    folder = templates_folder()
+    return None if folder is None else Kept(str(folder))
+
+
+def templates_folder() -> Path | None:
+    """Return the folder of compiled templates, made where it is missing; None where it is not the user's own."""
     try:
         folder = Path(cache_folder()) / "templates"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -37,4 +43,4 @@ def compiled_templates(salt: bytes) -> BytecodeCache | None:
     except OSError:
         return None
     own = hasattr(os, "getuid") and found.st_uid == os.getuid() and not found.st_mode & 0o022
-    return Kept(str(folder)) if own else None
+    return folder if own else None

@@ -15,6 +15,7 @@ from compatcheck.resolve.normalise import Normalised
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from compatcheck.docs.workers import Workers
     from compatcheck.matrix.load import LoadedMatrix
     from compatcheck.resolve.configuration import Configuration
     from compatcheck.resolve.verdict import Verdict
@@ -39,11 +40,11 @@ class Grid(Space):
         self._rows: dict[tuple[int, str, int], tuple[int, ...]] = {}
 
     @contextmanager
-    def answering(self) -> Iterator[None]:
+    def answering(self, workers: Workers) -> Iterator[None]:
         """Within it, answers of backends not yet asked come in whole: kept ones, and the others on all cores."""
         from compatcheck.docs.answering import Answering
 
-        with Answering(self) as source:
+        with Answering(self, workers) as source:
             self._whole = source.of
             try:
                 yield

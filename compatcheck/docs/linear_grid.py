@@ -11,10 +11,13 @@ from compatcheck.docs.kept import keep, recall
 from compatcheck.docs.linear_asks import BATCH_INVARIANT, ENGINE, Ask, asks
 from compatcheck.docs.linear_classes import Classes, leaders, number
 from compatcheck.docs.reasons import Reason, Reasons, without_values
+from compatcheck.docs.workers import Workers
 from compatcheck.resolve.configuration import LINEAR_SCHEMES, Configuration
 from compatcheck.resolve.normalise import dtype_on, normalise
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from compatcheck.docs.space import Space
     from compatcheck.matrix.linear_model import Linear
     from compatcheck.resolve.linear import LinearProgram
@@ -64,6 +67,18 @@ class LinearAnswers(msgspec.Struct, array_like=True):
     sheets: dict[str, Sheet]
 
 
+def _ask_everything(space: Space, _: str) -> bytes:
+    """Return every sheet of a space's engine."""
+    linear = space.engine.linear
+    assert linear is not None
+    grid = LinearGrid(space, linear)
+    for release in grid.releases:
+        for scheme in grid.schemes:
+            for ask in grid.asks(release):
+                grid.sheet(release, scheme, ask)
+    return msgspec.msgpack.encode(grid.answers())
+
+
 def _name(key: tuple[int, str, str]) -> str:
     """Return a sheet's key, of release class, scheme and way to ask, as text."""
     return "/".join(map(str, key))
@@ -111,6 +126,8 @@ class LinearGrid:
         self._numbers: dict[LinearCell, int] = {}
         self._sized: dict[tuple[int, int, str, str, int], Verdict] = {}
         self._kept: LinearAnswers | None = None
+        self._least = 0
+        self._coming: Future[bytes] | None = None
         self._digest = ""
         for release in self.releases:
             for scheme in self.schemes:
@@ -185,23 +202,32 @@ class LinearGrid:
 
     # ------------------------------------------------------------------------------------------- keeping
 
-    def recall(self) -> None:
-        """Look for answers that were kept and still hold; `sheet` takes them instead of asking."""
+    def recall(self, workers: Workers) -> None:
+        """Look for answers that were kept and still hold, or have them asked; `sheet` takes them instead of asking."""
         self._digest = Dependence(self._space).linear()
         kept = recall(f"linear-{self._engine_name}", LinearAnswers)
         self._kept = kept if kept is not None and kept.digest == self._digest else None
+        self._least = 0 if self._kept is None else len(self._kept.sheets)
+        if self._kept is None:
+            self._coming = workers.submit(_ask_everything, self._engine_name)
 
     def keep(self) -> None:
         """Keep what was answered, if it is more than what was recalled. `recall` comes before."""
-        if self._kept is not None and len(self._kept.sheets) >= len(self._sheets):
-            return
+        if self._least < len(self._sheets):
+            keep(f"linear-{self._engine_name}", self.answers())
+
+    def answers(self) -> LinearAnswers:
+        """Return what was answered."""
         placed = zip(self.reasons.items, self.reasons.paths, strict=True)
         reasons = [msgspec.structs.replace(reason, line=path) for reason, path in placed]
         sheets = {_name(key): sheet for key, sheet in self._sheets.items()}
-        keep(f"linear-{self._engine_name}", LinearAnswers(self._digest, reasons, self.cells, sheets))
+        return LinearAnswers(self._digest, reasons, self.cells, sheets)
 
     def _recalled(self, key: tuple[int, str, str]) -> Sheet | None:
-        """Return a sheet that is kept, with its cells numbered as they are met here."""
+        """Return a sheet that is kept, or was asked elsewhere, with its cells numbered as they are met here."""
+        if self._coming is not None:
+            came, self._coming = Workers.result(self._coming), None
+            self._kept = None if came is None else msgspec.msgpack.decode(came, type=LinearAnswers)
         sheet = self._kept.sheets.get(_name(key)) if self._kept is not None else None
         if self._kept is None or sheet is None:
             return None

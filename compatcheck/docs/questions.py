@@ -65,6 +65,8 @@ class Asker:
         }
         self._by_code: dict[str, dict[str, Placed]] = {}
         self._rules: dict[int, tuple[RuleProgram, Formula]] = {}
+        self._restrict: dict[str, tuple[Callable[[Formula], Formula], dict[int, Any]]] = {}
+        """Backend -> what restricts formulas to it, and its questions by what they were made from."""
         self._stated: dict[tuple[str | int, ...], tuple[Asked, bool]] = {}
         self._of_release: dict[str, dict[Formula, Formula]] = {}
 
@@ -83,32 +85,45 @@ class Asker:
 
     def _state(self, backend: str, program: BackendProgram, rules: list[Placed], routing: DecisionList) -> Asked:
         """Return the questions of a backend, whatever the release."""
-        space, formulas = self._space, self.formulas
-        fixed = {"backend": self._places["backend"][backend], "kind": self._places["kind"][space.kind(backend).id]}
-        restrict: Callable[[Formula], Formula] = partial(formulas.restrict, at=fixed, known={})
+        formulas, space = self.formulas, self._space
+        restrict, known = self._restrict.get(backend, (None, {}))
+        if restrict is None:
+            fixed = {"backend": self._places["backend"][backend], "kind": self._places["kind"][space.kind(backend).id]}
+            restrict = partial(formulas.restrict, at=fixed, known={})
+            self._restrict[backend] = (restrict, known)
         checks: list[tuple[CheckQuestion, Check]] = []
         for check in program.checks:
-            refuses = restrict(formulas.of(check.predicate))
-            label = (check.code, check.words, refuses.number)
-            checks.append((CheckQuestion(label, check.code, check.imports, refuses), check))
+            question = known.get(id(check))
+            if question is None:
+                refuses = restrict(formulas.of(check.predicate))
+                label = (check.code, check.words, refuses.number)
+                question = known[id(check)] = CheckQuestion(label, check.code, check.imports, refuses)
+            checks.append((question, check))
         held: list[tuple[RuleQuestion, Placed]] = []
         for placed in rules:
-            entry = placed[1].rule
-            early, note = entry.bites == "config" and not entry.as_given, entry.effect == "note"
-            holds = restrict(self._holds(placed[1]))
-            held.append((RuleQuestion(placed[1].code, early, note, frozenset(entry.kernels), holds), placed))
+            asked = known.get(id(placed[1]))
+            if asked is None:
+                asked = known[id(placed[1])] = self._rule(placed[1], restrict)
+            held.append((asked, placed))
         possible = [routing.cases[place] for place in space.routing_of(backend)]
         choice = formulas.choice([(restrict(formulas.of(condition)), route) for condition, route in possible])
         unasked = restrict(formulas.of(program.unasked))
         return self._together(program.facts["unimportable"], program.answered_by_model, checks, unasked, held, choice)
+
+    def _rule(self, rule: RuleProgram, restrict: Callable[[Formula], Formula]) -> RuleQuestion:
+        entry = rule.rule
+        early, note = entry.bites == "config" and not entry.as_given, entry.effect == "note"
+        return RuleQuestion(rule.code, early, note, frozenset(entry.kernels), restrict(self._holds(rule)))
 
     def _at(self, asked: Asked, release: str) -> Asked:
         """Return what is left of questions at one release."""
         at = {"release": self._places["release"][release]}
         restrict = partial(self.formulas.restrict, at=at, known=self._of_release.setdefault(release, {}))
         said = asked.questions
-        checks = [one._replace(refuses=restrict(one.refuses)) for one in said.checks]
-        rules = [one._replace(holds=restrict(one.holds)) for one in said.rules]
+        checks = [
+            one._replace(refuses=restrict(one.refuses)) if "release" in one.refuses.axes else one for one in said.checks
+        ]
+        rules = [one._replace(holds=restrict(one.holds)) if "release" in one.holds.axes else one for one in said.rules]
         return self._together(
             said.unimportable,
             said.answered_by_model,

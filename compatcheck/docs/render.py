@@ -18,9 +18,10 @@ from compatcheck.docs.files import read_text, write_text
 from compatcheck.docs.lines import Shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from compatcheck.docs.linear_grid import LinearGrid
+    from compatcheck.docs.workers import Workers
     from compatcheck.matrix.load import LoadedMatrix
 
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -37,15 +38,22 @@ class Difference(msgspec.Struct, frozen=True):
     diff: str
 
 
-def render_all(loaded: LoadedMatrix, output: Path, templates: Path | None = None) -> dict[str, str]:
-    """Return every generated file: path below the output folder -> text."""
+def render_all(
+    loaded: LoadedMatrix, output: Path, templates: Path | None = None, compiled: Callable[[], None] = lambda: None
+) -> dict[str, str]:
+    """Return every generated file: path below the output folder -> text.
+
+    `compiled` is called before a template is needed: it waits for those that are being compiled ahead.
+    """
     from compatcheck.docs.pages import registry
     from compatcheck.docs.site import Site
+    from compatcheck.docs.workers import Workers
 
     site = Site(loaded, output)
     env = environment(templates)
     files: dict[str, str] = {}
-    with site.grid.answering(), _kept(site.linear):
+    with Workers(site.grid) as workers, _kept(site.linear, workers), site.grid.answering(workers):
+        compiled()
         for make in registry():
             for page in make(site):
                 body = render(env, page.template, page.variables)
@@ -55,10 +63,10 @@ def render_all(loaded: LoadedMatrix, output: Path, templates: Path | None = None
 
 
 @contextmanager
-def _kept(linear: LinearGrid | None) -> Iterator[None]:
+def _kept(linear: LinearGrid | None, workers: Workers) -> Iterator[None]:
     """Take answers about linear layers that are kept, and keep them afterwards."""
     if linear is not None:
-        linear.recall()
+        linear.recall(workers)
     yield
     if linear is not None:
         linear.keep()
