@@ -22,7 +22,7 @@ class Shown(LoadedMatrix):
     """
 
     def __init__(self, loaded: LoadedMatrix, output: Path) -> None:
-        super().__init__(loaded.matrix, loaded.lines, loaded.digest)
+        super().__init__(loaded.matrix, loaded.lines, loaded.digest, loaded.compiled)
         self._home = os.path.dirname(os.path.abspath(output))
         self._names: dict[str, str] = {}
 
@@ -58,7 +58,7 @@ class Unplaced(LoadedMatrix):
     """A matrix that answers every question for a line with the path that was asked for, as text."""
 
     def __init__(self, loaded: LoadedMatrix) -> None:
-        super().__init__(loaded.matrix, loaded.lines, loaded.digest)
+        super().__init__(loaded.matrix, loaded.lines, loaded.digest, loaded.compiled)
         self._loaded = loaded
 
     def line(self, path: tuple[str | int, ...]) -> str | None:

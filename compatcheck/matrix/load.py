@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from compatcheck.matrix.documents import MergedDocument
     from compatcheck.matrix.validate import Mismatch
+    from compatcheck.resolve.conditions import CompiledEntries
 
 _HERE = os.path.dirname(os.path.realpath(__file__))
 _DECIDING = ("model.py", "records.py", "linear_model.py", "documents.py", "shorthand.py", "overlay.py", "load.py")
@@ -41,10 +42,16 @@ class Kept(msgspec.Struct):
 
 
 class LoadedMatrix:
-    """A validated matrix and where each entry stands. `digest` is the SHA-256 of the files' bytes, in order."""
+    """A validated matrix and where each entry stands. `digest` is the SHA-256 of the files' bytes, in order.
 
-    def __init__(self, matrix: Matrix, lines: dict[str, str], digest: str) -> None:
+    `compiled` is what was compiled of it to see that it can be asked; whoever asks it goes on from there.
+    """
+
+    def __init__(
+        self, matrix: Matrix, lines: dict[str, str], digest: str, compiled: CompiledEntries | None = None
+    ) -> None:
         self.matrix = matrix
+        self.compiled: CompiledEntries = {} if compiled is None else compiled
         self.lines = lines
         self.digest = digest
         self._resolver: Any = None
@@ -90,13 +97,14 @@ def load(path: Path | None = None, overlays: tuple[Path, ...] = ()) -> LoadedMat
     digest = hashlib.sha256(b"\0".join(data for _, data in files)).hexdigest()
     kept_at = _cache_file(digest, files)
     kept = _recall(kept_at)
+    compiled: CompiledEntries = {}
     if kept is None:
-        kept = _build(files, packaged=path is None and not overlays)
+        kept = _build(files, compiled, packaged=path is None and not overlays)
         _keep(kept_at, kept)
-    return LoadedMatrix(kept.matrix, kept.lines, digest)
+    return LoadedMatrix(kept.matrix, kept.lines, digest, compiled)
 
 
-def _build(named: list[tuple[str, bytes]], *, packaged: bool) -> Kept:
+def _build(named: list[tuple[str, bytes]], compiled: CompiledEntries, *, packaged: bool) -> Kept:
     from pathlib import Path
 
     from compatcheck.matrix.documents import read_files
@@ -115,7 +123,7 @@ def _build(named: list[tuple[str, bytes]], *, packaged: bool) -> Kept:
     if not packaged:
         from compatcheck.matrix.lint.run import usable
 
-        unusable = usable(document, str(files[0][0]))
+        unusable = usable(document, str(files[0][0]), matrix, compiled)
         if unusable:
             raise MatrixError(unusable)
     shown = {file: _shown(file, files[0][0]) for file in {place[0] for place in document.places.values()}}

@@ -292,6 +292,8 @@ class BackendProgram:
         return [] if predicate is None else [Check(check.code, self._worded(check.words), predicate)]
 
     def _worded(self, words: str) -> str:
+        if "{supported_dimensions}" not in words:
+            return words
         dims = self.facts["mla_dimensions"]
         names = ("qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
         supported = ", ".join(

@@ -62,6 +62,10 @@ class Compiled(NamedTuple):
     """The entries that it was compiled from. They are kept with it: an id is only unique among objects that live."""
 
 
+CompiledEntries = dict[Hashable, list[Compiled]]
+"""What was compiled from each entry: one thing for each meaning of the derived facts that it names."""
+
+
 class _Unknown:
     def __repr__(self) -> str:
         return "UNKNOWN"
@@ -215,7 +219,7 @@ class Compiler:
         fields: frozenset[str],
         derived: Mapping[str, Derived] | None = None,
         nullable: frozenset[str] = NULLABLE,
-        compiled: dict[Hashable, list[Compiled]] | None = None,
+        compiled: CompiledEntries | None = None,
     ) -> None:
         self._families: dict[str, list[str]] = {}
         for sm in sms:

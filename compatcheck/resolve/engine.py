@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Hashable
 from functools import partial
 from typing import Any, TypeVar
 
@@ -11,7 +10,7 @@ from compatcheck.matrix.model import Backend, Engine, FactCase, Matrix, Priority
 from compatcheck.matrix.versions import Version, parse
 from compatcheck.resolve.backend import BackendProgram, Judgement, in_release, of_release
 from compatcheck.resolve.computed import HEADS_PER_KV, MLA_PREFILL, ROUTE, HeadGroup, PrefillChoice
-from compatcheck.resolve.conditions import UNKNOWN, Compiled, Compiler, Derived, Predicate
+from compatcheck.resolve.conditions import UNKNOWN, CompiledEntries, Compiler, Derived, Predicate
 from compatcheck.resolve.configuration import FIELDS
 from compatcheck.resolve.derived import DecisionList
 
@@ -63,9 +62,7 @@ class Selection:
 class EngineProgram:
     """The selector of one engine release."""
 
-    def __init__(
-        self, matrix: Matrix, engine: Engine, release: str, compiled: dict[Hashable, list[Compiled]] | None = None
-    ) -> None:
+    def __init__(self, matrix: Matrix, engine: Engine, release: str, compiled: CompiledEntries | None = None) -> None:
         self.engine = engine
         self.release = release
         self.derived: dict[str, Derived] = {}

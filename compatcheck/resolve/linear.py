@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
+from functools import cached_property, partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from compatcheck.matrix.linear_model import Compute, Linear, LinearKernel, LinearWords
@@ -12,7 +14,9 @@ from compatcheck.resolve.backend import Check, in_release, of_release
 from compatcheck.resolve.conditions import UNKNOWN, Compiler, Predicate
 from compatcheck.resolve.derived import DecisionList
 from compatcheck.resolve.refusals import FirstOf
-from compatcheck.resolve.words import fill
+from compatcheck.resolve.words import asked_fields, fill, placeholders
+
+_CACHE_LIMIT = 65536
 
 
 class LinearJudgement(NamedTuple):
@@ -63,6 +67,8 @@ class LinearProgram:
             for name, option in linear.options.items()
             if in_release(option.since or "0", option.until, release)
         }
+        self._words: dict[int, LinearWords | None] = {}
+        self._selected: dict[Any, LinearSelection] = {}
         self._forced = self._decisions(of_release(linear.forced, release), compiler)
         self._cases = self._order_cases()
         numbered = [FactCase(value=i, when=case.when) for i, case in enumerate(self._cases)]
@@ -113,9 +119,12 @@ class LinearProgram:
         return [name for name in self.options.get(option, ()) if name in in_order and name in self.kernels]
 
     def words(self, lines: list[LinearWords]) -> LinearWords | None:
-        """Return what this release says, or None where it says nothing."""
-        present = of_release(lines, self.release)
-        return present[0] if present else None
+        """Return what this release says, or None where it says nothing; `lines` are those of an entry of `linear`."""
+        try:
+            return self._words[id(lines)]
+        except KeyError:
+            said = self._words[id(lines)] = next(iter(of_release(lines, self.release)), None)
+            return said
 
     # ----------------------------------------------------------------------------------------- asking
 
@@ -142,7 +151,30 @@ class LinearProgram:
         return [name for name in self._cases[index].order if name in self.kernels] if index is not None else []
 
     def select(self, facts: Any) -> LinearSelection:
-        """Return what the engine picks for a layer: the kernel, every refusal, and what is missing to be sure."""
+        """Return what the engine picks for a layer: the kernel, every refusal, and what is missing to be sure.
+
+        The same object is returned for facts that differ in nothing that it depends on.
+        """
+        key = self._key(facts)
+        selection = self._selected.get(key)
+        if selection is None:
+            if len(self._selected) > _CACHE_LIMIT:
+                self._selected.clear()
+            selection = self._selected[key] = self._select(facts)
+        return selection
+
+    @cached_property
+    def _key(self) -> Callable[[Any], Any]:
+        """Gives the values of all fields that a selection, and the words that it is told in, depend on."""
+        linear = self.linear
+        texts = [linear.none_words, linear.forced_words, linear.scheme_words, linear.disabled_words]
+        words = [text.words for lines in (*texts, linear.unmatched_words) for text in lines]
+        fields = {"linear", "linear_backend", "disabled_kernels"} | self._forced.fields | self._order.fields
+        fields = fields.union(*[asked_fields(placeholders(text)) for text in words])
+        fields = fields.union(*[check.told for checks in self._gates.values() for check in checks])
+        return attrgetter(*sorted(fields))
+
+    def _select(self, facts: Any) -> LinearSelection:
         forced = self._forced.value(facts)
         if forced is UNKNOWN:
             return LinearSelection(None, [], self._forced.missing(facts))

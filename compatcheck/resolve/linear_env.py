@@ -22,8 +22,10 @@ class EnvRefusal(NamedTuple):
 
 def env_refusal(linear: Linear, release: str, value: str | None) -> EnvRefusal | None:
     """Return the refusal of a value; None where it is taken, not given, or the release does not read the variable."""
+    if value is None:
+        return None
     lines, said = of_release(linear.env_values, release), of_release(linear.env_words, release)
-    if value is None or not lines or not said or value in lines[0].values:
+    if not lines or not said or value in lines[0].values:
         return None
     words = said[0].words.replace("{value}", value).replace("{values}", str(lines[0].values))
     read = sources([*lines[0].sources, *said[0].sources])

@@ -5,7 +5,6 @@ Everything else (command line, Python API, docs, hooks, probe, smoke selection) 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ import msgspec
 from compatcheck.matrix.model import Route
 from compatcheck.resolve.backend import Judgement
 from compatcheck.resolve.clusters import Answer, in_order
-from compatcheck.resolve.conditions import Compiled
 from compatcheck.resolve.configuration import FIELDS, Configuration
 from compatcheck.resolve.engine import EngineProgram, Selection
 from compatcheck.resolve.findings import FindingFactory
@@ -46,7 +44,6 @@ class Resolver:
         self.matrix = loaded.matrix
         self.make = FindingFactory(loaded)
         self._engines: dict[tuple[str, str], EngineProgram] = {}
-        self._compiled: dict[Hashable, list[Compiled]] = {}
         self._rules: dict[tuple[str, str], RuleGroups] = {}
         self._kernels: dict[str, KernelProgram] = {}
         self._linear: LinearJudge | None = None
@@ -66,7 +63,7 @@ class Resolver:
         program = self._engines.get(key)
         if program is None:
             engine = self.matrix.engines[name]
-            program = self._engines[key] = EngineProgram(self.matrix, engine, release, self._compiled)
+            program = self._engines[key] = EngineProgram(self.matrix, engine, release, self.loaded.compiled)
         return program
 
     def kernel(self, id_: str) -> KernelProgram:

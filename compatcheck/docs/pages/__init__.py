@@ -40,11 +40,11 @@ def registry() -> list[Callable[[Site], Iterator[Page]]]:
 
     return [
         index.pages,
-        nvfp4_linear.pages,
         selection.pages,
         kernels.pages,
         rules.pages,
         evidence.pages,
+        nvfp4_linear.pages,
         attention_backends.pages,
         kv_dtypes.pages,
         nvfp4.pages,

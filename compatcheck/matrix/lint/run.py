@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from compatcheck.matrix.documents import MergedDocument, read_files
 from compatcheck.matrix.errors import MatrixError, Problem
@@ -11,7 +12,11 @@ from compatcheck.matrix.lint import compiles
 from compatcheck.matrix.lint.context import Context
 from compatcheck.matrix.lint.registry import RULES
 from compatcheck.matrix.load import default_path
+from compatcheck.matrix.model import Matrix
 from compatcheck.matrix.parts import with_parts
+
+if TYPE_CHECKING:
+    from compatcheck.resolve.conditions import CompiledEntries
 
 READ_CODES = frozenset(
     {
@@ -60,12 +65,17 @@ def lint_files(paths: list[Path]) -> list[Problem]:
     return _sorted(problems, named)
 
 
-def usable(document: MergedDocument, file: str) -> list[Problem]:
-    """Return what would make a well-formed matrix fail while it is asked; `load` refuses such a matrix."""
+def usable(
+    document: MergedDocument, file: str, matrix: Matrix | None = None, compiled: CompiledEntries | None = None
+) -> list[Problem]:
+    """Return what would make a well-formed matrix fail while it is asked; `load` refuses such a matrix.
+
+    `matrix` is the document's, where it is converted already; what is compiled is left in `compiled`.
+    """
     context = Context(document, file)
     problems = [problem for rule in RULES if rule.code in _NEEDED for problem in rule.check(context)]
     errors = [problem for problem in problems if problem.severity == "error"]
-    return _sorted(errors or compiles.check(context), [file])
+    return _sorted(errors or compiles.check(context, matrix, compiled), [file])
 
 
 def _lint(document: MergedDocument, file: str) -> list[Problem]:
