@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
+import stat
 from pathlib import Path
 
 
@@ -14,30 +15,30 @@ def write_atomically(path: Path, data: bytes, *, parents: bool = False, flush: b
     since after a power failure the file may be neither the old one nor the new one. A link stays one: what it leads to
     is replaced. A device or a pipe is written to as it is. Raises `OSError`; the old file is then still whole.
     """
-    path = Path(os.path.realpath(path))
-    if parents:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and not path.is_file():
+    target = os.path.realpath(path) if os.path.islink(path) else os.fspath(path)
+    folder, name = os.path.split(target)
+    try:
+        there = os.stat(target)
+    except (FileNotFoundError, NotADirectoryError):
+        there = None
+        if parents and folder:
+            os.makedirs(folder, exist_ok=True)
+    if there is not None and not stat.S_ISREG(there.st_mode):
         # Renaming over /dev/null would replace the device for everyone.
-        path.write_bytes(data)
+        Path(target).write_bytes(data)
         return
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = os.path.join(folder, f".{name[:200]}.{secrets.token_hex(8)}")
+    # What the user's umask allows, as for any new file; a file that is replaced keeps what it has.
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if there is None else 0o600)
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)
             if flush:
                 stream.flush()
                 os.fsync(stream.fileno())
-        os.chmod(name, mode)
-        os.replace(name, path)
+        if there is not None:
+            os.chmod(temporary, there.st_mode & 0o777)
+        os.replace(temporary, target)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        Path(temporary).unlink(missing_ok=True)
         raise
-
-
-def _umask() -> int:
-    """Return which permissions new files are without; it can only be read by setting it."""
-    found = os.umask(0o077)
-    os.umask(found)
-    return found

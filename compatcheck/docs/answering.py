@@ -42,7 +42,7 @@ class Kept(msgspec.Struct, array_like=True):
 class Answering:
     """A context in which the answers of every backend can be had; what was asked anew is kept when it is left."""
 
-    def __init__(self, space: Space, workers: Workers) -> None:
+    def __init__(self, space: Space, workers: Workers[Space]) -> None:
         self._space = space
         self._workers = workers
         self._kept_as = f"answers-{space.engine_name}"

@@ -56,7 +56,7 @@ def _nothing_kept() -> bool:
 
     folder = templates_folder()
     try:
-        return folder is not None and next(os.scandir(folder), None) is None
+        return folder is not None and not os.listdir(folder)
     except OSError:
         return False
 

@@ -43,6 +43,7 @@ def environment(folder: Path | None = None) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
+        optimized=False,  # folding constants takes longer than all that it saves in one run
         bytecode_cache=compiled_templates(Path(__file__).read_bytes()),
     )
     for name in ("text", "code", "codes", "fence"):

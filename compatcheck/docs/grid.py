@@ -30,6 +30,8 @@ class Grid(Space):
         self.sheets: list[Sheet] = []
         self.strips: list[Strip] = []
         self.reasons = Reasons(self.matrix.rules, self.loaded.placed)
+        self.feature_reasons = Reasons(self.matrix.rules, self.loaded.placed)
+        """The reasons of features' cells, which are asked for apart."""
         self._kv_sets = {release: frozenset(self.kv_of(release)) for release in self.releases}
         self._numbers_of: dict[Any, int] = {}
         self._answers: dict[str, Answers] = {}
@@ -40,7 +42,7 @@ class Grid(Space):
         self._rows: dict[tuple[int, str, int], tuple[int, ...]] = {}
 
     @contextmanager
-    def answering(self, workers: Workers) -> Iterator[None]:
+    def answering(self, workers: Workers[Space]) -> Iterator[None]:
         """Within it, answers of backends not yet asked come in whole: kept ones, and the others on all cores."""
         from compatcheck.docs.answering import Answering
 
@@ -78,6 +80,10 @@ class Grid(Space):
             known = self._rows[number, kind, at] = cells
         return known
 
+    def strips_on(self, release: str, backend: str, sm: str) -> tuple[int, ...]:
+        """Return the strips of a backend on an SM, one for each KV-cache dtype: equal ones have equal rows."""
+        return tuple([self._strip(release, backend, sm, kv) for kv in self.kv_of(release)])
+
     def _strip(self, release: str, backend: str, sm: str, kv: str) -> int:
         sheet = self.block(release, backend).kv[self.at["kv", kv]]
         if sheet is None or kv not in self._kv_sets[release]:
@@ -100,12 +106,16 @@ class Grid(Space):
         return found
 
     def featured(self, backend: str, sm: str) -> Featured | None:
-        """Return what a backend says of features under the newest release; None where nothing runs on the SM."""
+        """Return what a backend says of features under the newest release; None where nothing runs on the SM.
+
+        The cells' reasons are numbers in `feature_reasons`.
+        """
         answers = self._answers_of(backend)
         found = answers.featured(sm)
         if found is None:
             return None
-        cells = [self._with_reasons(backend, answers, cell) for cell in found.cells]
+        reasons = {n: self.feature_reasons.add(answers.reasons[n]) for n in {n for c in found.cells for n in c.reasons}}
+        cells = [cell._replace(reasons=tuple([reasons[n] for n in cell.reasons])) for cell in found.cells]
         return Featured(found.kv, found.shape, tuple(cells))
 
     def judge(self, facts: Configuration, release: str) -> Verdict:
@@ -113,6 +123,12 @@ class Grid(Space):
         return self.resolver.judge(Normalised(facts=facts, release=release, answered_as=None, assumed=()))
 
     # ------------------------------------------------------------------------------------- numbering
+
+    def number_everything(self) -> None:
+        """Give every cell its number: from here on it does not matter in which order they are asked for."""
+        for release in (self.newest, *self.releases):
+            for backend in self.backends(release):
+                self.block(release, backend)
 
     def block(self, release: str, backend: str) -> Block:
         """Return a backend's block at a release; releases of one run share it."""

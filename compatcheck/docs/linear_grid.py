@@ -202,7 +202,7 @@ class LinearGrid:
 
     # ------------------------------------------------------------------------------------------- keeping
 
-    def recall(self, workers: Workers) -> None:
+    def recall(self, workers: Workers[Space]) -> None:
         """Look for answers that were kept and still hold, or have them asked; `sheet` takes them instead of asking."""
         self._digest = Dependence(self._space).linear()
         kept = recall(f"linear-{self._engine_name}", LinearAnswers)

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 _SPECIAL = re.compile(r"([\\*<>\[\]])")
 _URL = re.compile(r"(?<![<(\"])\bhttps?://[^\s<>)\]]+[^\s<>)\].,;:]")
+_EMPHASIS = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 _CODE = re.compile(r"(`[^`]*`)")
 
 
 def text(value: object) -> str:
     """Return prose in one line: markup characters are escaped, code in backticks stays, URLs become links."""
-    parts = _CODE.split(" ".join(str(value).split()))
+    return _text(str(value))
+
+
+@lru_cache(maxsize=16384)
+def _text(value: str) -> str:
+    parts = _CODE.split(" ".join(value.split()))
     return "".join(part if index % 2 else _prose(part) for index, part in enumerate(parts))
 
 
 def _prose(part: str) -> str:
     pieces: list[str] = []
     at = 0
-    for match in _URL.finditer(part):
+    for match in _URL.finditer(part) if "http" in part else ():
         pieces += [_escape(part[at : match.start()]), f"<{match[0]}>"]
         at = match.end()
     return "".join([*pieces, _escape(part[at:])])
@@ -27,7 +34,7 @@ def _prose(part: str) -> str:
 
 def _escape(part: str) -> str:
     escaped = _SPECIAL.sub(r"\\\1", part)
-    return re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\_", escaped)
+    return _EMPHASIS.sub(r"\\_", escaped) if "_" in escaped else escaped
 
 
 def code(value: object) -> str:

@@ -20,7 +20,11 @@ from compatcheck.docs.lines import Shown
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from jinja2 import Environment
+
     from compatcheck.docs.linear_grid import LinearGrid
+    from compatcheck.docs.site import Site
+    from compatcheck.docs.space import Space
     from compatcheck.docs.workers import Workers
     from compatcheck.matrix.load import LoadedMatrix
 
@@ -35,7 +39,13 @@ class Difference(msgspec.Struct, frozen=True):
 
     path: Path
     state: header.State | str
-    diff: str
+    old: str = ""
+    new: str = ""
+
+    @property
+    def diff(self) -> str:
+        """A unified diff from what is on disk to what would be generated."""
+        return _diff(self.old, self.new, self.path)
 
 
 def render_all(
@@ -45,25 +55,53 @@ def render_all(
 
     `compiled` is called before a template is needed: it waits for those that are being compiled ahead.
     """
-    from compatcheck.docs.pages import registry
+    from compatcheck.docs.pages import with_answers, without_answers
     from compatcheck.docs.site import Site
     from compatcheck.docs.workers import Workers
 
     site = Site(loaded, output)
-    env = environment(templates)
-    files: dict[str, str] = {}
-    with Workers(site.grid) as workers, _kept(site.linear, workers), site.grid.answering(workers):
+    making = Making(site, environment(templates))
+    workers: Workers[Space] = Workers(site.grid)
+    with workers as asking, _kept(site.linear, asking), site.grid.answering(asking):
         compiled()
-        for make in registry():
-            for page in make(site):
-                body = render(env, page.template, page.variables)
-                html = page.path.endswith(".html")
-                files[page.path] = header.with_header(_tidy(body), f"templates/{page.template}", html=html)
+        files: dict[str, str] = {}
+        for name in without_answers():
+            files |= making.files(name)
+        site.grid.number_everything()
+        # What is answered is read only from here on, so pages may be made side by side.
+        with Workers(making) as making_too:
+            coming = {name: making_too.submit(_make, name) for name in with_answers()}
+            for name, future in reversed(coming.items()):
+                made = Workers.result(future)
+                files |= making.files(name) if made is None else msgspec.msgpack.decode(made, type=dict[str, str])
     return files
 
 
+class Making:
+    """Makes pages, and renders them."""
+
+    def __init__(self, site: Site, env: Environment) -> None:
+        self._site = site
+        self._env = env
+
+    def files(self, name: str) -> dict[str, str]:
+        """Return what the pages of a module are on disk: path below the output folder -> text."""
+        from compatcheck.docs.pages import with_answers, without_answers
+
+        files: dict[str, str] = {}
+        for page in (without_answers() | with_answers())[name](self._site):
+            body = render(self._env, page.template, page.variables)
+            html = page.path.endswith(".html")
+            files[page.path] = header.with_header(_tidy(body), f"templates/{page.template}", html=html)
+        return files
+
+
+def _make(making: Making, name: str) -> bytes:
+    return msgspec.msgpack.encode(making.files(name))
+
+
 @contextmanager
-def _kept(linear: LinearGrid | None, workers: Workers) -> Iterator[None]:
+def _kept(linear: LinearGrid | None, workers: Workers[Space]) -> Iterator[None]:
     """Take answers about linear layers that are kept, and keep them afterwards."""
     if linear is not None:
         linear.recall(workers)
@@ -88,14 +126,14 @@ def compare(files: dict[str, str], output: Path) -> list[Difference]:
     for name, expected in sorted(files.items()):
         path = output / name
         if path.exists() and not path.is_file():
-            found.append(Difference(path, "not generated", ""))
+            found.append(Difference(path, "not generated"))
             continue
         text = read_text(path) if path.is_file() else None
         state = header.state(text, expected)
         if state != "current":
-            found.append(Difference(path, state, _diff(text or "", expected, path)))
+            found.append(Difference(path, state, text or "", expected))
     gone = [path for path in _generated(output) if path.relative_to(output).as_posix() not in files]
-    return found + [Difference(path, "no longer generated", "") for path in gone]
+    return found + [Difference(path, "no longer generated") for path in gone]
 
 
 def write(files: dict[str, str], output: Path) -> list[Difference]:

@@ -12,6 +12,7 @@ from compatcheck.resolve.findings import NOT_ASKED
 
 if TYPE_CHECKING:
     from compatcheck.docs.grid import Grid
+    from compatcheck.docs.reasons import Reason, Reasons
     from compatcheck.docs.sheets import Cell
 
 STATES = ("runs", "degraded", "unknown", "fails", "refused")
@@ -51,25 +52,24 @@ class Row(msgspec.Struct, kw_only=True):
         return [group for group in self.groups if group.said.state == state]
 
 
-def said_of(grid: Grid, cell: Cell) -> Said:
-    """Return the state of a cell."""
-    reasons = [grid.reasons.items[number] for number in cell.reasons]
+def said_of(reasons_of: Reasons, cell: Cell) -> Said:
+    """Return the state of a cell, whose reasons are numbers in `reasons_of`."""
+    reasons = [reasons_of.items[number] for number in cell.reasons]
     if cell.verdict == "supported":
         return Said("runs")
     if cell.verdict == "degraded":
         return Said("degraded", _codes(r.code for r in reasons if r.effect == "degraded"))
     if cell.verdict == "unknown":
         return Said("unknown", (), cell.untested or ", ".join(cell.missing))
-    state = "fails" if _goes_on(grid, cell) else "refused"
+    state = "fails" if _goes_on(reasons, cell) else "refused"
     return Said(state, _codes(r.code for r in reasons if r.effect == "unsupported"))
 
 
-def _goes_on(grid: Grid, cell: Cell) -> bool:
+def _goes_on(reasons: list[Reason], cell: Cell) -> bool:
     """Return whether the engine goes on with the backend: its selector accepts it, or is not asked.
 
     Where the model does not ask the selector and then refuses by itself, that is the refusal.
     """
-    reasons = [grid.reasons.items[number] for number in cell.reasons]
     if cell.accepts or all(reason.code != NOT_ASKED for reason in reasons):
         return bool(cell.accepts)
     return all(reason.refuser != "engine" for reason in reasons if reason.effect == "unsupported")
@@ -108,7 +108,7 @@ class States:
     def _of(self, number: int) -> Said:
         known = self._known.get(number)
         if known is None:
-            known = self._known[number] = said_of(self.grid, self.grid.cells[number])
+            known = self._known[number] = said_of(self.grid.reasons, self.grid.cells[number])
         return known
 
 
@@ -119,8 +119,14 @@ def _codes(codes: Iterable[str]) -> tuple[str, ...]:
 def rows_of(states: States, release: str, backend: str, sms: Sequence[str]) -> list[Row]:
     """Return what is said of a backend on these SMs: a row per route, SMs with equal rows together."""
     rows: list[Row] = []
+    made: dict[tuple[int, ...], list[Row]] = {}
     for sm in sms:
-        for row in _rows_on(states, release, backend, sm):
+        strips = states.grid.strips_on(release, backend, sm)
+        known = made.get(strips)
+        if known is None:
+            known = made[strips] = _rows_on(states, release, backend, sm)
+        for one in known:
+            row = msgspec.structs.replace(one, sms=[sm])
             alike = next((r for r in rows if (r.route, r.groups, r.notes) == (row.route, row.groups, row.notes)), None)
             if alike is None:
                 rows.append(row)

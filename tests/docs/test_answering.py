@@ -10,11 +10,12 @@ from typing import NamedTuple
 import pytest
 
 from compatcheck.caches import cache_folder
-from compatcheck.docs import answering, linear_grid
+from compatcheck.docs import answering, linear_grid, workers
 from compatcheck.docs.asking import Asking
 from compatcheck.docs.linear_asks import Ask
 from compatcheck.docs.render import render_all
 from compatcheck.docs.sheets import Answered
+from compatcheck.docs.space import Space
 from compatcheck.matrix.load import LoadedMatrix, load
 from tests.docs.conftest import SMALL
 
@@ -56,7 +57,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, st
     folder = tmp_path_factory.mktemp("filled")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COMPATCHECK_CACHE_DIR", str(folder))
-        patch.setattr(answering, "cores", lambda: 1)
+        patch.setattr(workers, "cores", lambda: 1)
         return folder, render_all(load(SMALL), folder)
 
 
@@ -65,7 +66,7 @@ def kept(filled: tuple[Path, dict[str, str]], tmp_path: Path, monkeypatch: pytes
     """A cache of its own that holds the answers of the small matrix; everything is asked in this process."""
     shutil.copytree(filled[0], tmp_path / "cache")
     monkeypatch.setenv("COMPATCHECK_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(answering, "cores", lambda: 1)
+    monkeypatch.setattr(workers, "cores", lambda: 1)
     return Path(cache_folder())
 
 
@@ -159,7 +160,7 @@ def test_processes_answer_as_one_does(
     expected: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded = load(SMALL)
-    monkeypatch.setattr(answering, "cores", lambda: 2)
+    monkeypatch.setattr(workers, "cores", lambda: 2)
     monkeypatch.setenv("COMPATCHECK_CACHE_DIR", str(tmp_path / "cache"))
     asked, _ = asked_for(monkeypatch)
     assert render_all(loaded, tmp_path) == expected
@@ -167,7 +168,7 @@ def test_processes_answer_as_one_does(
     assert render_all(loaded, tmp_path) == expected
 
 
-def end(name: str) -> bytes:
+def end(space: Space, name: str) -> bytes:
     """A process that is killed while it asks."""
     os._exit(9)
 
@@ -177,7 +178,7 @@ def test_processes_that_are_killed_are_done_without(
     expected: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded = load(SMALL)
-    monkeypatch.setattr(answering, "cores", lambda: 2)
+    monkeypatch.setattr(workers, "cores", lambda: 2)
     monkeypatch.setattr(answering, "_ask", end)
     asked, _ = asked_for(monkeypatch)
     monkeypatch.setenv("COMPATCHECK_CACHE_DIR", str(tmp_path / "cache"))

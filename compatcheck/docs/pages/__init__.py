@@ -1,4 +1,4 @@
-"""The pages, one module each."""
+"""The pages, one module each, whose `pages` yields those that it is responsible for."""
 
 from __future__ import annotations
 
@@ -18,36 +18,17 @@ class Page(NamedTuple):
     variables: dict[str, Any]
 
 
-def registry() -> list[Callable[[Site], Iterator[Page]]]:
-    """Return the page makers. Each yields the pages that it is responsible for.
+def without_answers() -> dict[str, Callable[[Site], Iterator[Page]]]:
+    """Return the makers of pages that need no answers of the grid: they are made while these are asked for."""
+    from compatcheck.docs.pages import evidence, index, kernels, nvfp4_linear, rules, selection
 
-    Those that need no answers of the grid stand first, while these are asked for. The order of the others decides the
-    numbers in the explorer's data, which therefore stands last.
-    """
-    from compatcheck.docs.pages import (
-        attention_backends,
-        changes,
-        evidence,
-        explorer,
-        index,
-        kernels,
-        kv_dtypes,
-        nvfp4,
-        nvfp4_linear,
-        rules,
-        selection,
-    )
+    modules = (index, selection, kernels, rules, evidence, nvfp4_linear)
+    return {module.__name__: module.pages for module in modules}
 
-    return [
-        index.pages,
-        selection.pages,
-        kernels.pages,
-        rules.pages,
-        evidence.pages,
-        nvfp4_linear.pages,
-        attention_backends.pages,
-        kv_dtypes.pages,
-        nvfp4.pages,
-        changes.pages,
-        explorer.pages,
-    ]
+
+def with_answers() -> dict[str, Callable[[Site], Iterator[Page]]]:
+    """Return the makers of the other pages, those first that take longest."""
+    from compatcheck.docs.pages import attention_backends, changes, explorer, kv_dtypes, nvfp4
+
+    modules = (changes, attention_backends, explorer, nvfp4, kv_dtypes)
+    return {module.__name__: module.pages for module in modules}

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from compatcheck.docs.grid import Grid
     from compatcheck.docs.site import Site
+    from compatcheck.resolve.configuration import Configuration
 
 DIMENSIONS = ((128, 64, 128), (192, 64, 256), (64, 64, 128), (256, 0, 256))
 """MLA prefill: qk_nope_head_dim, qk_rope_head_dim, v_head_dim."""
@@ -166,7 +167,7 @@ def _features_on(grid: Grid, backend: str, sm: str) -> Features | None:
     if featured is None:
         return None
     entry = grid.engine.backends[backend]
-    answers = dict(zip(QUESTIONS, [said_of(grid, cell) for cell in featured.cells], strict=True))
+    answers = dict(zip(QUESTIONS, [said_of(grid.feature_reasons, cell) for cell in featured.cells], strict=True))
 
     def asked(field: str, value: Any) -> tuple[str, str | None]:
         said = answers[field, value]
@@ -195,24 +196,22 @@ def prefill(grid: Grid, sms: Sequence[str]) -> list[dict[str, Any]]:
     release = grid.newest
     engine = grid.resolver.engine(grid.engine_name, release)
     codes = [code for code, rule in grid.matrix.rules.items() if rule.kind == "attention"]
-    rules = grid.asker.compiled(codes, release)
+    rules = [rule for rule in grid.asker.compiled(codes, release) if rule.rule.effect == "unsupported"]
+    calls: dict[str, list[tuple[Configuration, list[str]]]] = {}
+    for sm in sms:
+        for nope, rope, v in DIMENSIONS:
+            shape = {"qk_nope_head_dim": nope, "qk_rope_head_dim": rope, "v_head_dim": v}
+            facts = msgspec.structs.replace(grid.on(sm, release), use_mla=True, **shape)
+            # Only what speaks of MLA models on this SM, whatever decodes: no backend is given.
+            calls.setdefault(sm, []).append((facts, [rule.code for rule in rules if rule.holds(facts)]))
     found: list[dict[str, Any]] = []
     for name in engine.prefill_backends:
         program = engine.prefill_program(name)
         for sm in sms:
             answers = []
-            for nope, rope, v in DIMENSIONS:
-                facts = msgspec.structs.replace(
-                    grid.on(sm, release),
-                    use_mla=True,
-                    qk_nope_head_dim=nope,
-                    qk_rope_head_dim=rope,
-                    v_head_dim=v,
-                )
+            for facts, later in calls[sm]:
                 judgement = program.judge(facts)
                 refusing = judgement.refusals
-                # Only what speaks of MLA models on this SM, whatever decodes: no backend is given.
-                later = [r.code for r in rules if r.rule.effect == "unsupported" and r.holds(facts)]
                 mark = "no" if refusing else ("fails" if later else ("?" if judgement.missing else "yes"))
                 answers.append((mark, refusing[0].check.code if refusing else (later[0] if later else None)))
             entry = grid.engine.mla_prefill_backends[name]

@@ -131,8 +131,9 @@ def verdicts(site: Site, old: str, new: str) -> list[dict[str, Any]]:
     lines: list[dict[str, Any]] = []
     dtypes = [kv for kv in grid.kv_of(new) if kv in grid.kv_of(old)]
     had = set(grid.backends(old))
+    alike = grid.engine.releases[old].flashinfer == grid.engine.releases[new].flashinfer
     for backend in grid.backends(new):
-        if backend not in had:
+        if backend not in had or (alike and grid.block(old, backend) is grid.block(new, backend)):
             continue
         moved: dict[tuple[str, str, tuple[str, ...]], dict[tuple[str, str], list[str]]] = {}
         kind = grid.kind(backend).id
@@ -141,6 +142,8 @@ def verdicts(site: Site, old: str, new: str) -> list[dict[str, Any]]:
         for kv in dtypes:
             for sm in grid.differing_sms(old, new, backend, kv):
                 before, after = states.row(old, backend, sm, kv), states.row(new, backend, sm, kv)
+                if before is after:
+                    continue
                 for shape, compare, was, now in zip(SHAPES[kind], known, before, after, strict=True):
                     if compare and was.state != now.state:
                         codes = now.codes or was.codes

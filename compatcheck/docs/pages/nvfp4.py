@@ -66,7 +66,7 @@ def others(grid: Grid) -> list[dict[str, Any]]:
             said: dict[Said, list[str]] = {}
             for sm in grid.sms:
                 cell = grid.cell(grid.newest, backend, sm, KV, shape.id)
-                said.setdefault(said_of(grid, cell), []).append(sm)
+                said.setdefault(said_of(grid.reasons, cell), []).append(sm)
             runs = {one: sms for one, sms in said.items() if one.state in ("runs", "degraded")}
             found += [
                 {
@@ -85,14 +85,14 @@ def _since(grid: Grid, backend: str, sm: str, shape: str) -> str | None:
     """Return the first release in which a backend runs the dtype."""
     for release in grid.releases:
         known = KV in grid.kv_of(release) and backend in grid.backends(release)
-        if known and said_of(grid, grid.cell(release, backend, sm, KV, shape)).state in ("runs", "degraded"):
+        if known and said_of(grid.reasons, grid.cell(release, backend, sm, KV, shape)).state in ("runs", "degraded"):
             return release
     return None
 
 
 def _answer(grid: Grid, release: str, sm: str, head: str, fi: str | None = None) -> Answer:
     cell = grid.cell(release, BACKEND, sm, KV, head, fi=fi)
-    return cell.route, said_of(grid, cell)
+    return cell.route, said_of(grid.reasons, cell)
 
 
 def by_release(grid: Grid) -> list[dict[str, Any]]:
