@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import stat
 from pathlib import Path
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
 def write_atomically(path: Path, data: bytes, *, parents: bool = False, flush: bool = True) -> None:
@@ -15,21 +18,28 @@ def write_atomically(path: Path, data: bytes, *, parents: bool = False, flush: b
     since after a power failure the file may be neither the old one nor the new one. A link stays one: what it leads to
     is replaced. A device or a pipe is written to as it is. Raises `OSError`; the old file is then still whole.
     """
-    target = os.path.realpath(path) if os.path.islink(path) else os.fspath(path)
+    target = os.fspath(path)
+    there: os.stat_result | None = None
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        there = os.lstat(target)
+        if stat.S_ISLNK(there.st_mode):
+            target, there = os.path.realpath(target), None
+            there = os.stat(target)
     folder, name = os.path.split(target)
-    try:
-        there = os.stat(target)
-    except (FileNotFoundError, NotADirectoryError):
-        there = None
-        if parents and folder:
-            os.makedirs(folder, exist_ok=True)
     if there is not None and not stat.S_ISREG(there.st_mode):
         # Renaming over /dev/null would replace the device for everyone.
         Path(target).write_bytes(data)
         return
     temporary = os.path.join(folder, f".{name[:200]}.{secrets.token_hex(8)}")
     # What the user's umask allows, as for any new file; a file that is replaced keeps what it has.
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if there is None else 0o600)
+    mode = 0o666 if there is None else 0o600
+    try:
+        descriptor = os.open(temporary, _NEW, mode)
+    except FileNotFoundError:
+        if not parents:
+            raise
+        os.makedirs(folder, exist_ok=True)
+        descriptor = os.open(temporary, _NEW, mode)
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)

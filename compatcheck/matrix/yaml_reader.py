@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any, ClassVar, NamedTuple
 
 from compatcheck.matrix.errors import MatrixError, Problem
 from compatcheck.matrix.files import MAX_BYTES
@@ -54,7 +55,7 @@ def read_document(text: str, file: str) -> Document:
         raise MatrixError(
             [Problem(file=file, line=0, column=0, code="too-large", message=f"larger than {MAX_BYTES} bytes")]
         )
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loader = _loader()
     try:
         node = yaml.compose(text, Loader=loader)
     except yaml.MarkedYAMLError as error:
@@ -76,6 +77,27 @@ def read_document(text: str, file: str) -> Document:
         value = {}
         reader.places.setdefault((), (1, 1))
     return Document(value, reader.places, reader.problems, frozenset(reader.broken))
+
+
+@lru_cache(maxsize=1)
+def _loader() -> Any:
+    """Return a loader that finds out once what a plain text is: the same names and values come again and again."""
+    import yaml
+
+    safe: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    class Loader(safe):  # type: ignore[misc]
+        known: ClassVar[dict[Any, str]] = {}
+
+        def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
+            if kind is not yaml.ScalarNode:
+                return super().resolve(kind, value, implicit)
+            tag = self.known.get((value, implicit))
+            if tag is None:
+                tag = self.known[value, implicit] = super().resolve(kind, value, implicit)
+            return tag
+
+    return Loader
 
 
 def _unprintable(text: str, pattern: re.Pattern[str]) -> Place:

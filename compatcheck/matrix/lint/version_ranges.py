@@ -65,6 +65,7 @@ def _tried(releases: tuple[str, ...]) -> list[str]:
     return [str(v) for release in versions for v in (release, f"{release.base_version}.dev1")]
 
 
+@lru_cache(maxsize=4096)
 def range_problem(text: str) -> str | None:
     """Return what is wrong with a version range, or None."""
     if not text.strip():
@@ -82,6 +83,7 @@ def range_problem(text: str) -> str | None:
     return None
 
 
+@lru_cache(maxsize=4096)
 def version_range(text: str) -> VersionRange:
     """Return the set of versions that a range matches, pre-releases counted. Raises `InvalidSpecifier`."""
     return SpecifierSet(text, prereleases=True).to_range()
