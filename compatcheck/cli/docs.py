@@ -12,7 +12,7 @@ import click
 
 from compatcheck.cli.complain import complain
 from compatcheck.cli.exit_codes import FINDINGS, FINE, USAGE
-from compatcheck.cli.options import load_matrix, matrix_options
+from compatcheck.cli.options import check_matrix, load_matrix, matrix_options
 from compatcheck.cli.own_matrix import own_matrix
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def docs(
         if not since and output.exists() and not output.is_dir():
             raise DocsError(f"{output}: is no folder; give another --output")
         with Compiling(templates) as compiling:
-            loaded = load_matrix(matrix_file or own_matrix(), overlays)
+            loaded = load_matrix(matrix_file or own_matrix(), overlays, aside=not since)
             if since:
                 return _changes(loaded, since, until, templates, output)
             return _pages(loaded, check, templates, output, compiling.wait)
@@ -79,11 +79,17 @@ def _pages(
 
     digest = render.inputs_digest(loaded, output, templates)
     if render.known_current(digest, output):
+        check_matrix(loaded)
         complain(f"{output}: current")
         return FINE
     # The process ends soon, and collecting the many small tuples of the grid costs more than their memory.
     gc.disable()
-    files = render.render_all(loaded, output, templates, compiled)
+    try:
+        files = render.render_all(loaded, output, templates, compiled)
+    except Exception:
+        check_matrix(loaded)  # what is wrong with the matrix explains it better
+        raise
+    check_matrix(loaded)
     differences = render.compare(files, output) if check else render.write(files, output)
     render.remember(digest, files)
     if not differences:

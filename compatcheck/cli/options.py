@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -73,13 +74,29 @@ def given_configuration(values: dict[str, Any]) -> Configuration:
         raise click.UsageError(str(error)) from error
 
 
-def load_matrix(matrix_file: Path | None, overlays: tuple[Path, ...]) -> LoadedMatrix:
-    """Return the matrix; print every problem and leave with exit code 2 where it cannot be used."""
-    from compatcheck.matrix.errors import MatrixError
+def load_matrix(matrix_file: Path | None, overlays: tuple[Path, ...], *, aside: bool = False) -> LoadedMatrix:
+    """Return the matrix; print every problem and leave with exit code 2 where it cannot be used.
+
+    With `aside` it may still be being checked: `check_matrix` waits for that.
+    """
     from compatcheck.matrix.load import load
 
+    with _said():
+        return load(matrix_file, overlays, aside=aside)
+
+
+def check_matrix(loaded: LoadedMatrix) -> None:
+    """Wait until it is known that a matrix can be used; print every problem and leave with exit code 2 otherwise."""
+    with _said():
+        loaded.checked()
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    from compatcheck.matrix.errors import MatrixError
+
     try:
-        return load(matrix_file, overlays)
+        yield
     except MatrixError as error:
         complain(str(error), lines=True)
         raise click.exceptions.Exit(USAGE) from error

@@ -53,10 +53,13 @@ class Answering:
         self._fresh = False
 
     def __enter__(self) -> Answering:
-        space, depends = self._space, Dependence(self._space)
+        space = self._space
         present = {name for release in space.releases for name in space.backends(release)}
         names = [name for name in space.engine.backends if name in present]
         kept = recall(self._kept_as, Kept) or Kept("", {})
+        if not kept.entries:  # what is to be asked is known without a digest
+            self._begin(names)
+        depends = Dependence(space)
         self._everything = depends.everything()
         if kept.everything == self._everything and set(names) <= set(kept.entries):
             self._digests = {name: kept.entries[name].digest for name in names}
@@ -66,12 +69,16 @@ class Answering:
         for name, digest in self._digests.items():
             if name in kept.entries and kept.entries[name].digest == digest:
                 self._answered[name] = kept.entries[name].answered
-        unknown = [name for name in self._digests if name not in self._answered]
-        if len(unknown) >= LEAST and self._workers.several:
+        if kept.entries:
+            self._begin([name for name in self._digests if name not in self._answered])
+        return self
+
+    def _begin(self, names: list[str]) -> None:
+        space = self._space
+        if len(names) >= LEAST and self._workers.several:
             for release in space.releases:  # compiled once, for all processes
                 space.resolver.rules(space.engine_name, release)
-            self._coming = {name: self._workers.submit(_ask, name) for name in unknown}
-        return self
+            self._coming = {name: self._workers.submit(_ask, name) for name in names}
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None and self._fresh and len(self._answered) == len(self._digests):

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
-import sys
-import threading
 from typing import TYPE_CHECKING
 
-from compatcheck.docs.workers import cores
+from compatcheck.aside import Aside
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,32 +20,31 @@ class Compiling:
 
     def __init__(self, templates: Path | None) -> None:
         self._templates = templates
-        self._process: int | None = None
+        self._aside: Aside | None = None
 
     def __enter__(self) -> Compiling:
-        # Forking is safe only where no other thread holds a lock.
-        if cores() > 1 and threading.active_count() == 1 and _nothing_kept():
-            sys.stdout.flush()
-            sys.stderr.flush()
-            with contextlib.suppress(OSError):  # no more processes are allowed
-                self._process = os.fork()
-            if self._process == 0:
-                try:
-                    _compile(self._templates)
-                finally:
-                    os._exit(0)
+        if _nothing_kept():
+            self._aside = Aside.begin(self._compile)
         return self
 
     def wait(self) -> None:
         """Wait until all are compiled."""
-        if self._process is not None:
-            process, self._process = self._process, None
-            os.waitpid(process, 0)
+        if self._aside is not None:
+            aside, self._aside = self._aside, None
+            aside.result()
 
     def __exit__(self, *_: object) -> None:
-        if self._process is not None:
-            os.kill(self._process, signal.SIGTERM)
-            self.wait()
+        if self._aside is not None:
+            self._aside.stop()
+
+    def _compile(self) -> bytes:
+        from compatcheck.docs.environment import environment
+
+        env = environment(self._templates)
+        for name in env.list_templates(extensions=["j2"]):
+            with contextlib.suppress(Exception):
+                env.get_template(name)
+        return b""
 
 
 def _nothing_kept() -> bool:
@@ -59,12 +55,3 @@ def _nothing_kept() -> bool:
         return folder is not None and not os.listdir(folder)
     except OSError:
         return False
-
-
-def _compile(templates: Path | None) -> None:
-    from compatcheck.docs.environment import environment
-
-    env = environment(templates)
-    for name in env.list_templates(extensions=["j2"]):
-        with contextlib.suppress(Exception):
-            env.get_template(name)

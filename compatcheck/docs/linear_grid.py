@@ -124,6 +124,8 @@ class LinearGrid:
         self._asks: dict[int, list[Ask]] = {}
         self._sheets: dict[tuple[int, str, str], Sheet] = {}
         self._numbers: dict[LinearCell, int] = {}
+        self._numbered: dict[int, tuple[Verdict, int]] = {}
+        """By the id of a verdict, which is kept with the number of its cell."""
         self._sized: dict[tuple[int, int, str, str, int], Verdict] = {}
         self._kept: LinearAnswers | None = None
         self._least = 0
@@ -204,16 +206,16 @@ class LinearGrid:
 
     def recall(self, workers: Workers[Space]) -> None:
         """Look for answers that were kept and still hold, or have them asked; `sheet` takes them instead of asking."""
-        self._digest = Dependence(self._space).linear()
         kept = recall(f"linear-{self._engine_name}", LinearAnswers)
-        self._kept = kept if kept is not None and kept.digest == self._digest else None
-        self._least = 0 if self._kept is None else len(self._kept.sheets)
-        if self._kept is None:
+        if kept is not None and kept.digest == Dependence(self._space).linear():
+            self._kept, self._least = kept, len(kept.sheets)
+        else:
             self._coming = workers.submit(_ask_everything, self._engine_name)
 
     def keep(self) -> None:
         """Keep what was answered, if it is more than what was recalled. `recall` comes before."""
         if self._least < len(self._sheets):
+            self._digest = Dependence(self._space).linear()
             keep(f"linear-{self._engine_name}", self.answers())
 
     def answers(self) -> LinearAnswers:
@@ -266,8 +268,14 @@ class LinearGrid:
         return base
 
     def _number(self, verdict: Verdict, facts: Configuration) -> int:
+        known = self._numbered.get(id(verdict))
+        if known is None:
+            known = self._numbered[id(verdict)] = (verdict, self._intern(self._cell(verdict, facts)))
+        return known[1]
+
+    def _cell(self, verdict: Verdict, facts: Configuration) -> LinearCell:
         program: Any = _NoChecks
-        cell = LinearCell(
+        return LinearCell(
             verdict=verdict.verdict,
             accepts=verdict.engine_accepts,
             selected=verdict.selected,
@@ -278,7 +286,6 @@ class LinearGrid:
             tried=self._tried(facts),
             compute=verdict.linear.compute if verdict.linear is not None else None,
         )
-        return self._intern(cell)
 
     def _intern(self, cell: LinearCell) -> int:
         known = self._numbers.setdefault(cell, len(self.cells))

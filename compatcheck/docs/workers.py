@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import ExitStack
 from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from compatcheck.aside import cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,10 +76,3 @@ class Workers(Generic[T]):
 
 def _do(task: Callable[[Any, str], bytes], number: int, name: str) -> bytes:
     return task(_known[number], name)
-
-
-def cores() -> int:
-    """Return how many processes may work at once: the cores that may be used, or one where forking is not safe."""
-    if not hasattr(os, "sched_getaffinity"):  # Linux; elsewhere a forked process is not safe to go on with
-        return 1
-    return len(os.sched_getaffinity(0))

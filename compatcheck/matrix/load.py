@@ -22,6 +22,7 @@ from compatcheck.matrix.overlay import NO_FACTS
 from compatcheck.matrix.parts import named_parts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from compatcheck.matrix.documents import MergedDocument
@@ -55,6 +56,25 @@ class LoadedMatrix:
         self.lines = lines
         self.digest = digest
         self._resolver: Any = None
+        self._pending: Callable[[], None] | None = None
+
+    @classmethod
+    def unchecked(
+        cls, matrix: Matrix, lines: dict[str, str], digest: str, compiled: CompiledEntries, check: Callable[[], None]
+    ) -> LoadedMatrix:
+        """Return a matrix that compiles, of which `check` will tell whether it is otherwise well-formed."""
+        loaded = cls(matrix, lines, digest, compiled)
+        loaded._pending = check
+        return loaded
+
+    def checked(self) -> None:
+        """Wait until it is known that the matrix can be used: at once, but for one that was loaded `aside`.
+
+        Raises `MatrixError`. What was made from it before is of no use then.
+        """
+        if self._pending is not None:
+            pending, self._pending = self._pending, None
+            pending()
 
     def line(self, path: tuple[str | int, ...]) -> str | None:
         """Return `file:line` of an entry, or of the nearest entry that encloses it."""
@@ -87,8 +107,11 @@ def _default() -> str:
     return packaged if os.path.isfile(packaged) else os.path.join(os.path.dirname(package), "matrix.yaml")
 
 
-def load(path: Path | None = None, overlays: tuple[Path, ...] = ()) -> LoadedMatrix:
+def load(path: Path | None = None, overlays: tuple[Path, ...] = (), *, aside: bool = False) -> LoadedMatrix:
     """Return the matrix of a file (default: the packaged one) with overlays merged over it, later ones last.
+
+    With `aside` a matrix that is met for the first time may still be checked in a process of its own when this returns:
+    `LoadedMatrix.checked` must be called before anything that was made from it is used.
 
     Raises `MatrixError` (a `ValueError`) with every problem found, each with file, line and column.
     """
@@ -98,13 +121,31 @@ def load(path: Path | None = None, overlays: tuple[Path, ...] = ()) -> LoadedMat
     kept_at = _cache_file(digest, files)
     kept = _recall(kept_at)
     compiled: CompiledEntries = {}
-    if kept is None:
-        kept = _build(files, compiled, packaged=path is None and not overlays)
-        _keep(kept_at, kept)
-    return LoadedMatrix(kept.matrix, kept.lines, digest, compiled)
+    if kept is not None:
+        return LoadedMatrix(kept.matrix, kept.lines, digest, compiled)
+    made, document = _build(files)
+    first = files[0][0]
+    if path is None and not overlays:
+        _keep(kept_at, made)
+        return LoadedMatrix(made.matrix, made.lines, digest, compiled)
+
+    from compatcheck.matrix.lint.run import Checking
+
+    checking = Checking(document, first, made.matrix, compiled)
+
+    def check() -> None:
+        unusable = checking.problems()
+        if unusable:
+            raise MatrixError(unusable)
+        _keep(kept_at, made)
+
+    if aside and checking.begin():
+        return LoadedMatrix.unchecked(made.matrix, made.lines, digest, compiled, check)
+    check()
+    return LoadedMatrix(made.matrix, made.lines, digest, compiled)
 
 
-def _build(named: list[tuple[str, bytes]], compiled: CompiledEntries, *, packaged: bool) -> Kept:
+def _build(named: list[tuple[str, bytes]]) -> tuple[Kept, MergedDocument]:
     from pathlib import Path
 
     from compatcheck.matrix.documents import read_files
@@ -120,19 +161,13 @@ def _build(named: list[tuple[str, bytes]], compiled: CompiledEntries, *, package
 
         wrong = mismatches(document.value, Matrix)
         raise MatrixError([_problem(m, document, files[0][0]) for m in wrong]) from None
-    if not packaged:
-        from compatcheck.matrix.lint.run import usable
-
-        unusable = usable(document, str(files[0][0]), matrix, compiled)
-        if unusable:
-            raise MatrixError(unusable)
     shown = {file: _shown(file, files[0][0]) for file in {place[0] for place in document.places.values()}}
     lines = {
         _key(where): f"{shown[file]}:{line}"
         for where, (file, line, _) in document.places.items()
         if 0 < len(where) <= _KEPT_DEPTH or _of_backend(where)
     }
-    return Kept(matrix, lines)
+    return Kept(matrix, lines), document
 
 
 def _of_backend(where: tuple[str | int, ...]) -> bool:

@@ -69,6 +69,7 @@ class LinearProgram:
         }
         self._words: dict[int, LinearWords | None] = {}
         self._selected: dict[Any, LinearSelection] = {}
+        self._equal: dict[tuple[Any, ...], LinearSelection] = {}
         self._forced = self._decisions(of_release(linear.forced, release), compiler)
         self._cases = self._order_cases()
         numbered = [FactCase(value=i, when=case.when) for i, case in enumerate(self._cases)]
@@ -153,14 +154,18 @@ class LinearProgram:
     def select(self, facts: Any) -> LinearSelection:
         """Return what the engine picks for a layer: the kernel, every refusal, and what is missing to be sure.
 
-        The same object is returned for facts that differ in nothing that it depends on.
+        Equal selections are one object.
         """
         key = self._key(facts)
         selection = self._selected.get(key)
         if selection is None:
             if len(self._selected) > _CACHE_LIMIT:
                 self._selected.clear()
-            selection = self._selected[key] = self._select(facts)
+                self._equal.clear()
+            made = self._select(facts)
+            judged = tuple([(j.kernel, id(j.rule), j.words, j.missing) for j in made.judgements])
+            value = (made.selected, judged, made.missing, made.error, made.forced, made.unmatched)
+            selection = self._selected[key] = self._equal.setdefault(value, made)
         return selection
 
     @cached_property
@@ -173,6 +178,13 @@ class LinearProgram:
         fields = fields.union(*[asked_fields(placeholders(text)) for text in words])
         fields = fields.union(*[check.told for checks in self._gates.values() for check in checks])
         return attrgetter(*sorted(fields))
+
+    @cached_property
+    def shown(self) -> Callable[[Any], Any]:
+        """Gives the values of the fields that findings about a selection name beside its own words."""
+        words = [text.words for lines in (self.linear.ignored_words, self.linear.overridden_words) for text in lines]
+        fields = {"engine", "linear", "sm", "linear_backend", "nvfp4_gemm_backend", "use_batch_invariant"}
+        return attrgetter(*sorted(fields.union(*[asked_fields(placeholders(text)) for text in words])))
 
     def _select(self, facts: Any) -> LinearSelection:
         forced = self._forced.value(facts)

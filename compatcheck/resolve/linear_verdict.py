@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from compatcheck.matrix.linear_model import Linear
+from compatcheck.matrix.linear_model import Compute, Linear
 from compatcheck.resolve import linear_findings as made
 from compatcheck.resolve.clusters import in_order
 from compatcheck.resolve.configuration import FIELDS
@@ -12,7 +13,7 @@ from compatcheck.resolve.kernel import KernelCell
 from compatcheck.resolve.linear import LinearProgram, LinearSelection
 from compatcheck.resolve.linear_env import env_not_in_release, env_refusal
 from compatcheck.resolve.normalise import ConfigurationError, Normalised
-from compatcheck.resolve.parts import EFFECT_ORDER, verdict_name
+from compatcheck.resolve.parts import EFFECT_ORDER, NOTHING_SAID, Library, Ruled, verdict_name
 from compatcheck.resolve.rules import Clusters, cluster_rules, compile_rules
 from compatcheck.resolve.verdict import BITES_ORDER, Finding, LinearAnswer, Verdict
 
@@ -20,6 +21,15 @@ if TYPE_CHECKING:
     from compatcheck.resolve.resolver import Resolver
 
 _FIELDS = frozenset(FIELDS)
+_NOTHING: frozenset[str] = frozenset()
+_CACHE_LIMIT = 65536
+_NO_OPTION = LinearSelection(None, [], _NOTHING)
+"""Nothing is picked: the release does not have this value of --linear-backend."""
+_NO_VALUE = LinearSelection(None, [], _NOTHING)
+"""Nothing is picked: the release does not have this value of VLLM_NVFP4_GEMM_BACKEND."""
+
+_layer = attrgetter("linear", "in_features", "out_features")
+_called = attrgetter("sm", "dtype", "flashinfer_version", "torch_version", "cuda_version")
 
 
 class LinearJudge:
@@ -29,6 +39,12 @@ class LinearJudge:
         self._resolver = resolver
         self._programs: dict[tuple[str, str], LinearProgram] = {}
         self._rules: dict[tuple[str, str], tuple[Clusters, Clusters]] = {}
+        self._answers: dict[tuple[Any, ...], LinearAnswer] = {}
+        self._ruled: dict[tuple[Any, ...], Ruled] = {}
+        self._equal_rulings: dict[tuple[Any, ...], Ruled] = {}
+        self._library: dict[tuple[Any, ...], Library] = {}
+        self._equal_libraries: dict[frozenset[str], Library] = {}
+        self._verdicts: dict[tuple[Any, ...], tuple[LinearSelection, Verdict]] = {}
 
     def program(self, name: str, release: str) -> LinearProgram:
         """Return the selector of an engine release. Raises `ConfigurationError` where the matrix has none."""
@@ -43,47 +59,57 @@ class LinearJudge:
         return program
 
     def judge(self, normal: Normalised) -> Verdict:
-        """Return the verdict for facts that are already normalised."""
+        """Return the verdict for facts that are already normalised; the same parts give the same object."""
         facts = normal.facts
         program = self.program(str(facts.engine), normal.release)
+        selection, answer = self._select(program, facts)
+        ruled = self._apply_rules(normal, program.linear, selection.selected)
+        library = NOTHING_SAID
+        if answer is not None and (answer.kernel not in ruled.kernels or not _refused(ruled)):
+            library = self._ask_library(answer, facts)
+        # The ids last as long as what is kept of them; `normal.assumed` is kept by the verdict.
+        shown = program.shown(facts)
+        key = (program, id(selection), answer, ruled, library, shown, id(normal.assumed), normal.answered_as)
+        known = self._verdicts.get(key)
+        if known is None:
+            if len(self._verdicts) > _CACHE_LIMIT:
+                self._verdicts.clear()
+            verdict = self._assemble(program, selection, answer, ruled, library, normal)
+            known = self._verdicts[key] = (selection, verdict)
+        return known[1]
+
+    def _assemble(
+        self,
+        program: LinearProgram,
+        selection: LinearSelection,
+        answer: LinearAnswer | None,
+        ruled: Ruled,
+        library: Library,
+        normal: Normalised,
+    ) -> Verdict:
+        facts, missing = normal.facts, selection.missing | ruled.missing | library.missing
         line = self._resolver.loaded.line(("engines", str(facts.engine), "linear"))
         title = self._resolver.matrix.engines[str(facts.engine)].title
-        unknown_option = facts.linear_backend is not None and facts.linear_backend not in program.options
-        if unknown_option:
-            selection = LinearSelection(None, [], frozenset())
-            findings = [made.option_not_in_release(program, title, facts, line)]
-        elif (refused := env_refusal(program.linear, program.release, facts.nvfp4_gemm_backend)) is not None:
-            selection = LinearSelection(None, [], frozenset())
-            findings = [env_not_in_release(refused, title, program.release, line)]
+        if selection is _NO_OPTION:
+            said = [made.option_not_in_release(program, title, facts, line)]
+        elif selection is _NO_VALUE:
+            refused = env_refusal(program.linear, program.release, facts.nvfp4_gemm_backend)
+            assert refused is not None
+            said = [env_not_in_release(refused, title, program.release, line)]
         else:
-            selection = program.select(facts)
-            findings = made.from_selection(program, title, selection, facts, line)
-        selected, missing = selection.selected, selection.missing
-        accepts = True if selected is not None else (None if missing else False)
-
-        used = self._used(program.linear, selected)
-        ruled, rule_missing = self._apply_rules(normal, used, reached=selected is not None)
-        findings += ruled
-        missing |= rule_missing
-        answer: LinearAnswer | None = None
-        untested: str | None = None
-        if selected is not None:
-            answer = _answer(program, selected, facts)
-            covered = {kernel for f in ruled for kernel in self._resolver.matrix.rules[f.code].kernels}
-            if selected not in covered or not any(f.effect == "unsupported" for f in ruled):
-                asked, untested, library_missing = self._ask_library(answer, facts)
-                findings += asked
-                missing |= library_missing
-
-        findings.sort(key=lambda f: (EFFECT_ORDER[f.effect], BITES_ORDER.index(f.bites)))
+            said = made.from_selection(program, title, selection, facts, line)
+        findings = sorted(
+            [*said, *ruled.findings, *library.findings],
+            key=lambda f: (EFFECT_ORDER[f.effect], BITES_ORDER.index(f.bites)),
+        )
+        accepts = True if selection.selected is not None else (None if selection.missing else False)
         unsupported = [f for f in findings if f.effect == "unsupported"]
-        if any(f.effect != "note" for f in findings):
-            untested = None
+        untested = None if any(f.effect != "note" for f in findings) else library.untested
         return Verdict(
             verdict=verdict_name(accepts, findings, missing, untested),
             engine_accepts=accepts,
             engine_reasons=(selection.error[1],) if selection.error else (),
-            selected=selected,
+            selected=selection.selected,
             candidates=selection.candidates,
             rejected=selection.rejected,
             fails_at=unsupported[0].bites if unsupported else None,
@@ -94,6 +120,24 @@ class LinearJudge:
             answered_as=normal.answered_as,
             linear=answer,
         )
+
+    def _select(self, program: LinearProgram, facts: Any) -> tuple[LinearSelection, LinearAnswer | None]:
+        """Return what the engine picks, and how that computes the layer."""
+        if facts.linear_backend is not None and facts.linear_backend not in program.options:
+            return _NO_OPTION, None
+        if env_refusal(program.linear, program.release, facts.nvfp4_gemm_backend) is not None:
+            return _NO_VALUE, None
+        selection = program.select(facts)
+        if selection.selected is None:
+            return selection, None
+        compute = program.compute(selection.selected, facts)
+        key = (program, selection.selected, compute, *_layer(facts))
+        answer = self._answers.get(key)
+        if answer is None:
+            if len(self._answers) > _CACHE_LIMIT:
+                self._answers.clear()
+            answer = self._answers[key] = _answer(program, selection.selected, compute, facts)
+        return selection, answer
 
     # ----------------------------------------------------------------------------------------- parts
 
@@ -115,15 +159,18 @@ class LinearJudge:
             groups = self._rules[key] = (cluster_rules(programs), cluster_rules(early))
         return groups
 
-    def _apply_rules(
-        self, normal: Normalised, used: set[str], *, reached: bool
-    ) -> tuple[list[Finding], frozenset[str]]:
+    def _apply_rules(self, normal: Normalised, linear: Linear, selected: str | None) -> Ruled:
         """Return what the rules say. A start that the selector stops never reaches what bites later."""
         facts = normal.facts
+        everything, early = self._groups(str(facts.engine), normal.release)
+        answers = tuple([cluster.answer(facts) for cluster in (early if selected is None else everything)])
+        known = self._ruled.get((answers, selected))
+        if known is not None:
+            return known
+        used = self._used(linear, selected)
         findings: list[Finding] = []
         missing: frozenset[str] = frozenset()
-        everything, early = self._groups(str(facts.engine), normal.release)
-        for _, program, holds in in_order(cluster.answer(facts) for cluster in (everything if reached else early)):
+        for _, program, holds in in_order(answers):
             rule = program.rule
             if rule.kernels and not used.intersection(rule.kernels):
                 continue
@@ -131,13 +178,29 @@ class LinearJudge:
                 findings.append(self._resolver.make.from_rule(program.code, rule, facts))
             elif rule.effect != "note":
                 missing |= program.missing(facts)
-        return findings, missing
+        kernels = frozenset(kernel for f in findings for kernel in self._resolver.matrix.rules[f.code].kernels)
+        # The ids of findings last as long as what is kept of them.
+        key = (tuple(map(id, findings)), missing)
+        if len(self._ruled) > _CACHE_LIMIT:
+            self._ruled.clear()
+        ruled = self._equal_rulings.setdefault(key, Ruled(tuple(findings), missing, kernels))
+        self._ruled[answers, selected] = ruled
+        return ruled
 
-    def _ask_library(self, answer: LinearAnswer, facts: Any) -> tuple[list[Finding], str | None, frozenset[str]]:
+    def _ask_library(self, answer: LinearAnswer, facts: Any) -> Library:
         """Return the library's refusal of the kernel that the engine took, and what nobody has stated."""
         id_ = answer.library_kernel
         if id_ is None or id_ not in self._resolver.matrix.kernels:
-            return [], None, frozenset()
+            return NOTHING_SAID
+        key = (answer, *_called(facts))
+        known = self._library.get(key)
+        if known is None:
+            if len(self._library) > _CACHE_LIMIT:
+                self._library.clear()
+            known = self._library[key] = self._asked_library(id_, answer, facts)
+        return known
+
+    def _asked_library(self, id_: str, answer: LinearAnswer, facts: Any) -> Library:
         program = self._resolver.kernel(id_)
         cell = KernelCell(
             sm=facts.sm,
@@ -153,21 +216,26 @@ class LinearJudge:
         make = self._resolver.make
         present = program.present(facts.flashinfer_version)
         if present is False:
-            return [make.kernel_missing(id_, program.kernel, facts)], None, frozenset()
+            return Library((make.kernel_missing(id_, program.kernel, facts),), None, _NOTHING)
         refusal = program.refusal(cell)
         if refusal is not None:
-            return [make.from_refusal(id_, program.kernel, refusal, facts)], None, frozenset()
+            return Library((make.from_refusal(id_, program.kernel, refusal, facts),), None, _NOTHING)
         supported, axes = program.supports(cell)
         if supported is False:
             said = ", ".join(f"{axis}={getattr(cell, axis)}" for axis, ok in axes.items() if ok is False)
-            return [], f"the matrix does not state that {id_} runs with {said}", frozenset()
-        missing = program.missing(cell) & _FIELDS if supported is None else frozenset()
-        return [], None, missing if present else missing | {"flashinfer_version"}
+            return Library((), f"the matrix does not state that {id_} runs with {said}", _NOTHING)
+        missing = program.missing(cell) & _FIELDS if supported is None else _NOTHING
+        if not present:
+            missing |= {"flashinfer_version"}
+        return self._equal_libraries.setdefault(missing, Library((), None, missing))
 
 
-def _answer(program: LinearProgram, selected: str, facts: Any) -> LinearAnswer:
+def _refused(ruled: Ruled) -> bool:
+    return any(finding.effect == "unsupported" for finding in ruled.findings)
+
+
+def _answer(program: LinearProgram, selected: str, compute: Compute, facts: Any) -> LinearAnswer:
     kernel = program.linear.kernels[selected]
-    compute = program.compute(selected, facts)
     meaning = program.linear.compute[compute]
     return LinearAnswer(
         kernel=selected,

@@ -11,6 +11,7 @@ import msgspec
 from compatcheck.matrix.errors import Problem
 from compatcheck.matrix.lint.context import Context
 from compatcheck.matrix.model import Matrix
+from compatcheck.matrix.yaml_reader import Path
 from compatcheck.resolve.conditions import CompiledEntries
 from compatcheck.resolve.engine import EngineProgram
 from compatcheck.resolve.kernel import KernelProgram
@@ -20,33 +21,31 @@ from compatcheck.resolve.rules import compile_rules
 CODE = "build"
 
 
-def check(context: Context, matrix: Matrix | None = None, compiled: CompiledEntries | None = None) -> list[Problem]:
-    """Return what does not compile; nothing where the structure is already wrong.
+def check(context: Context) -> list[Problem]:
+    """Return what does not compile; nothing where the structure is already wrong."""
+    try:
+        matrix = msgspec.convert(context.value, Matrix)
+    except msgspec.ValidationError:
+        return []
+    return [context.problem(path, CODE, message) for path, message in compile_everything(matrix, {})]
 
-    `matrix` is the document's, where it is converted already; what is compiled is left in `compiled`.
-    """
-    if matrix is None:
-        try:
-            matrix = msgspec.convert(context.value, Matrix)
-        except msgspec.ValidationError:
-            return []
-    compiled = {} if compiled is None else compiled
-    problems: list[Problem] = []
+
+def compile_everything(matrix: Matrix, compiled: CompiledEntries) -> list[tuple[Path, str]]:
+    """Return what does not compile, with its place; what does is left in `compiled`."""
+    problems: list[tuple[Path, str]] = []
     for name, engine in matrix.engines.items():
         for release in engine.releases:
             try:
                 _compile(matrix, name, release, compiled)
             except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-                where = ("engines", name, "releases", release)
                 message = f"{name} {release} does not compile: {type(error).__name__}: {error}"
-                problems.append(context.problem(where, CODE, message))
+                problems.append((("engines", name, "releases", release), message))
                 break
     for id_, kernel in matrix.kernels.items():
         try:
             KernelProgram(id_, kernel, matrix.sms)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            message = f"does not compile: {type(error).__name__}: {error}"
-            problems.append(context.problem(("kernels", id_), CODE, message))
+            problems.append((("kernels", id_), f"does not compile: {type(error).__name__}: {error}"))
     return problems
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from compatcheck.aside import Aside
 from compatcheck.matrix.documents import MergedDocument, read_files
 from compatcheck.matrix.errors import MatrixError, Problem
 from compatcheck.matrix.files import read_bytes
@@ -65,17 +68,49 @@ def lint_files(paths: list[Path]) -> list[Problem]:
     return _sorted(problems, named)
 
 
-def usable(
-    document: MergedDocument, file: str, matrix: Matrix | None = None, compiled: CompiledEntries | None = None
-) -> list[Problem]:
-    """Return what would make a well-formed matrix fail while it is asked; `load` refuses such a matrix.
+class Checking:
+    """Tells what would make a well-formed matrix fail while it is asked; `load` refuses such a matrix.
 
-    `matrix` is the document's, where it is converted already; what is compiled is left in `compiled`.
+    What is compiled is left in `compiled`.
     """
-    context = Context(document, file)
-    problems = [problem for rule in RULES if rule.code in _NEEDED for problem in rule.check(context)]
-    errors = [problem for problem in problems if problem.severity == "error"]
-    return _sorted(errors or compiles.check(context, matrix, compiled), [file])
+
+    def __init__(self, document: MergedDocument, file: str, matrix: Matrix, compiled: CompiledEntries) -> None:
+        self._document = document
+        self._file = file
+        self._matrix = matrix
+        self._compiled = compiled
+        self._aside: Aside | None = None
+
+    def begin(self) -> bool:
+        """Begin to ask the rules in a process of its own; False where that cannot be, or the matrix does not compile.
+
+        What compiles can be worked with until `problems` tells.
+        """
+        try:
+            if compiles.compile_everything(self._matrix, self._compiled):
+                return False
+        except Exception:  # the rules say better what is wrong than whatever it led to
+            return False
+        self._aside = Aside.begin(lambda: msgspec.msgpack.encode(self._of_rules()))
+        return self._aside is not None
+
+    def problems(self) -> list[Problem]:
+        """Return the problems; those of the rules first, which know the place."""
+        if self._aside is not None:
+            said, self._aside = self._aside.result(), None
+            if said is not None:  # it compiles
+                return _sorted(msgspec.msgpack.decode(said, type=list[Problem]), [self._file])
+        found = self._of_rules()
+        if not found:
+            wrong = compiles.compile_everything(self._matrix, self._compiled)
+            context = Context(self._document, self._file) if wrong else None
+            found = [context.problem(path, compiles.CODE, message) for path, message in wrong if context]
+        return _sorted(found, [self._file])
+
+    def _of_rules(self) -> list[Problem]:
+        context = Context(self._document, self._file)
+        problems = [problem for rule in RULES if rule.code in _NEEDED for problem in rule.check(context)]
+        return [problem for problem in problems if problem.severity == "error"]
 
 
 def _lint(document: MergedDocument, file: str) -> list[Problem]:

@@ -10,7 +10,7 @@ import pytest
 from compatcheck.matrix.documents import read_files
 from compatcheck.matrix.lint import compiles
 from compatcheck.matrix.lint.context import Context
-from compatcheck.matrix.lint.run import usable
+from compatcheck.matrix.lint.run import Checking
 from compatcheck.matrix.lint.vocabularies import SELECTOR_CHECKS
 from compatcheck.matrix.model import Matrix
 from compatcheck.resolve.engine import EngineProgram
@@ -51,7 +51,8 @@ def test_ill_formed_matrix_is_left_to_the_structure_rule() -> None:
 def test_load_refuses_what_could_not_be_asked() -> None:
     text = planted("backend: FLASH_ATTN}, route", "backedn: FLASH_ATTN}, route")
     document = read_files([(Path("m.yaml"), text.encode())])
-    assert [p.code for p in usable(document, "m.yaml")] == ["condition"]
+    checking = Checking(document, "m.yaml", msgspec.convert(document.value, Matrix), {})
+    assert [p.code for p in checking.problems()] == ["condition"]
 
 
 def test_every_selector_question_compiles() -> None:
