@@ -13,7 +13,7 @@ from compatcheck.docs.marks import Marks, Signature
 from compatcheck.docs.reasons import Reasons
 from compatcheck.docs.run import Run
 from compatcheck.docs.sheets import INNER, Answered, Cell, Featured, Part, Sheet, Strip
-from compatcheck.docs.smallest import smallest
+from compatcheck.docs.smallest import Classes, smallest
 
 if TYPE_CHECKING:
     from compatcheck.docs.bitmaps import Bitmaps
@@ -161,8 +161,9 @@ class Asking:
 
     def _part(self, bitmaps: Bitmaps, table: list[int]) -> Part:
         """Return a block made of strips: what the inner axes tell apart, for each KV-cache dtype and SM."""
-        inner = {axis: bitmaps.sizes[axis] for axis in INNER}
-        length = prod(inner.values())
+        sizes = tuple([bitmaps.sizes[axis] for axis in INNER])
+        classes = tuple([tuple(bitmaps.classes[axis]) for axis in INNER])
+        length = prod(sizes)
         sms = bitmaps.sizes["sm"]
         asked: dict[int, None] = {}
         sheets: list[int | None] = []
@@ -172,17 +173,16 @@ class Asking:
                 sheets.append(None)
                 continue
             asked |= dict.fromkeys(rows)
-            strips = [self._strip(bitmaps, inner, tuple(rows[at : at + length])) for at in range(0, len(rows), length)]
+            strips = [self._strip(classes, sizes, tuple(rows[at : at + length])) for at in range(0, len(rows), length)]
             sheets.append(self._intern(self.sheets, Sheet(tuple([strips[place] for place in bitmaps.classes["sm"]]))))
         return Part(tuple([sheets[place] for place in bitmaps.classes["kv"]]), tuple(asked))
 
-    def _strip(self, bitmaps: Bitmaps, inner: dict[str, int], cells: tuple[int, ...]) -> int:
+    def _strip(self, classes: Classes, sizes: tuple[int, ...], cells: tuple[int, ...]) -> int:
         """Return the number of the strip with these cells, told apart by no more than it takes."""
-        classes = [bitmaps.classes[axis] for axis in inner]
-        key = (cells, *[tuple(of) for of in classes])
-        known = self._strip_of.get(key)
+        known = self._strip_of.get((cells, classes))
         if known is None:
-            known = self._strip_of[key] = self._intern(self.strips, smallest(classes, tuple(inner.values()), cells))
+            known = self._intern(self.strips, smallest(classes, sizes, cells))
+            self._strip_of[cells, classes] = known
         return known
 
     def _intern(self, items: list[Any], item: Any) -> int:

@@ -49,11 +49,6 @@ class Bitmaps:
         """Return the cell that stands for a value on each axis."""
         return sum([self.classes[axis][value] * self._strides[axis] for axis, value in at.items()])
 
-    def at(self, formula: Formula, cell: int) -> bool | None:
-        """Return what a formula says of a cell."""
-        holds, may = self.of(formula)
-        return True if holds >> cell & 1 else (None if may >> cell & 1 else False)
-
     def of(self, formula: Formula) -> Truth:
         """Return where a formula holds, and where it may hold."""
         known = self._truths.get(formula)

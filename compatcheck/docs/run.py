@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from compatcheck.docs.bitmaps import Bitmaps
+from compatcheck.docs.bitmaps import Bitmaps, Truth
 from compatcheck.docs.judging import Judging
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from compatcheck.docs.space import Space
     from compatcheck.resolve.backend import Check
     from compatcheck.resolve.resolver import Answered
+    from compatcheck.resolve.rules import RuleProgram
 
 
 class Run:
@@ -46,12 +47,22 @@ class Run:
         """Where its questions hold."""
         return Bitmaps(self._made[2], [self.accepts, *self.asked.questions.formulas()])
 
+    @cached_property
+    def _answers(self) -> tuple[list[tuple[Truth, Check]], list[tuple[Truth, tuple[int, RuleProgram]]]]:
+        """Each check and each rule that may be other than False somewhere, with where it is."""
+        of, questions = self.bitmaps.of, self.asked.questions
+        checks = zip([of(question.refuses) for question in questions.checks], self.asked.checks, strict=True)
+        rules = zip([of(question.holds) for question in questions.rules], self.asked.rules, strict=True)
+        return [one for one in checks if one[0][1]], [one for one in rules if one[0][1]]
+
     def answers(self, cell: int) -> tuple[list[tuple[Check, bool | None]], list[Answered]]:
         """Return the checks that refuse a cell or cannot tell, and the rules that hold for it or cannot tell."""
-        at, questions = self.bitmaps.at, self.asked.questions
-        checks = zip(questions.checks, self.asked.checks, strict=True)
-        rules = zip(questions.rules, self.asked.rules, strict=True)
+        checks, rules = self._answers
         return (
-            [(check, says) for one, check in checks if (says := at(one.refuses, cell)) is not False],
-            [(place, rule, holds) for one, (place, rule) in rules if (holds := at(one.holds, cell)) is not False],
+            [(check, True if holds >> cell & 1 else None) for (holds, may), check in checks if may >> cell & 1],
+            [
+                (place, rule, True if holds >> cell & 1 else None)
+                for (holds, may), (place, rule) in rules
+                if may >> cell & 1
+            ],
         )

@@ -6,8 +6,11 @@ from math import prod
 
 from compatcheck.docs.sheets import Strip
 
+Classes = tuple[tuple[int, ...], ...]
+"""For each axis, the class of each of its values."""
 
-def smallest(classes: list[list[int]], sizes: tuple[int, ...], cells: tuple[int, ...]) -> Strip:
+
+def smallest(classes: Classes, sizes: tuple[int, ...], cells: tuple[int, ...]) -> Strip:
     """Return a strip in which values of an axis are one class where they have the same cells."""
     if len(set(cells)) == 1:
         return Strip(tuple([(0,) * len(of) for of in classes]), (1,) * len(sizes), cells[:1])
@@ -21,7 +24,7 @@ def smallest(classes: list[list[int]], sizes: tuple[int, ...], cells: tuple[int,
         numbers = {row: number for number, row in enumerate(dict.fromkeys(rows))}
         if len(numbers) < size:
             merged = [numbers[row] for row in rows]
-            classes = [[merged[c] for c in of] if n == axis else of for n, of in enumerate(classes)]
+            classes = tuple([tuple([merged[c] for c in of]) if n == axis else of for n, of in enumerate(classes)])
             cells = tuple([cell for at in range(len(starts)) for row in numbers for cell in row[at]])
             sizes = (*sizes[:axis], len(numbers), *sizes[axis + 1 :])
-    return Strip(tuple(map(tuple, classes)), sizes, cells)
+    return Strip(classes, sizes, cells)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from compatcheck import aside
 from compatcheck.cli.docs import docs
 from compatcheck.docs import render
 from tests.docs.conftest import SMALL
@@ -296,3 +297,29 @@ def test_damaged_evidence_is_an_error_with_its_place(tmp_path: Path) -> None:
     result = run(tmp_path / "docs")
     assert result.return_value == 2
     assert "h200.json" in result.stderr
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("order: [FLASHINFER, PLAIN]", "order: [FLASHINFER, PLAINN]", "reference"),
+        ('versions: "', 'versions: "<0.1,>', "version-range"),
+        ("head_sizes: [{values: [64, 128, 256]}]", "head_sizes: [{values: [64, 128], when: {smm: 9.x}}]", "condition"),
+    ],
+)
+def test_a_matrix_that_cannot_be_used_is_said_and_nothing_is_written(
+    old: str, new: str, code: str, cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(aside, "cores", lambda: cores)
+    monkeypatch.setenv("COMPATCHECK_CACHE_DIR", str(tmp_path / "cache"))
+    text = SMALL.read_text("utf-8")
+    assert old in text
+    path = tmp_path / "m.yaml"
+    path.write_text(text.replace(old, new, 1), "utf-8")
+    arguments = ["--matrix", str(path), "--output", str(tmp_path / "docs")]
+    result = CliRunner().invoke(docs, arguments, standalone_mode=False)
+    assert getattr(result.exception, "exit_code", result.return_value) == 2, result.output
+    assert f"[{code}]" in result.stderr
+    assert str(path) in result.stderr
+    assert not (tmp_path / "docs").exists()

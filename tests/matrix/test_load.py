@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from compatcheck import aside
 from compatcheck.matrix.errors import MatrixError, Problem
 from compatcheck.matrix.load import default_path, load
 
@@ -126,3 +127,40 @@ def test_unreadable(tmp_path: Path) -> None:
     bad = tmp_path / "latin.yaml"
     bad.write_bytes(b"schema: 1\ntitle: caf\xe9\n")
     assert [(p.code, p.line, p.column) for p in refused(bad)] == [("encoding", 2, 11)]
+
+
+@pytest.fixture
+def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aside, "cores", lambda: 2)
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_a_matrix_that_is_checked_aside_is_kept_once_it_is_checked(tmp_path: Path, cache: Path) -> None:
+    path = written(tmp_path, SMALL)
+    loaded = load(path, aside=True)
+    assert not cache.exists() or not list((cache / "compatcheck").iterdir())
+    loaded.checked()
+    (kept,) = (cache / "compatcheck").iterdir()
+    loaded.checked()
+    assert kept.exists()
+    again = load(path, aside=True)
+    again.checked()
+    assert again.matrix == loaded.matrix == load(path).matrix
+
+
+@pytest.mark.usefixtures("two_cores")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("backend: FLASH_ATTN}, route", "backedn: FLASH_ATTN}, route"),  # does not compile
+        ("extends: FLASH_ATTN", "extends: FLASHINFER"),
+        ("check: head_size,", "check: head_sise,"),
+        ("order: [FLASH_ATTN", "order: [FLASH_ATTEN"),  # compiles, and names nothing
+    ],
+)
+def test_problems_are_the_same_aside(old: str, new: str, tmp_path: Path, cache: Path) -> None:
+    path = written(tmp_path, planted(old, new))
+    with pytest.raises(MatrixError) as caught:
+        load(path, aside=True).checked()
+    assert caught.value.problems == refused(path)
+    assert not (cache / "compatcheck").exists()
