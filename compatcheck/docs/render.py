@@ -13,17 +13,14 @@ import msgspec
 
 from compatcheck.caches import cache_folder
 from compatcheck.docs import header
-from compatcheck.docs.environment import DocsError, default_templates, environment, render
+from compatcheck.docs.environment import DocsError, default_templates, environment
 from compatcheck.docs.files import read_text, write_text
 from compatcheck.docs.lines import Shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from jinja2 import Environment
-
     from compatcheck.docs.linear_grid import LinearGrid
-    from compatcheck.docs.site import Site
     from compatcheck.docs.space import Space
     from compatcheck.docs.workers import Workers
     from compatcheck.matrix.load import LoadedMatrix
@@ -55,6 +52,7 @@ def render_all(
 
     `compiled` is called before a template is needed: it waits for those that are being compiled ahead.
     """
+    from compatcheck.docs.making import Making, make
     from compatcheck.docs.pages import with_answers, without_answers
     from compatcheck.docs.site import Site
     from compatcheck.docs.workers import Workers
@@ -70,34 +68,11 @@ def render_all(
         site.grid.number_everything()
         # What is answered is read only from here on, so pages may be made side by side.
         with Workers(making) as making_too:
-            coming = {name: making_too.submit(_make, name) for name in with_answers()}
+            coming = {name: making_too.submit(make, name) for name in with_answers()}
             for name, future in reversed(coming.items()):
                 made = Workers.result(future)
                 files |= making.files(name) if made is None else msgspec.msgpack.decode(made, type=dict[str, str])
     return files
-
-
-class Making:
-    """Makes pages, and renders them."""
-
-    def __init__(self, site: Site, env: Environment) -> None:
-        self._site = site
-        self._env = env
-
-    def files(self, name: str) -> dict[str, str]:
-        """Return what the pages of a module are on disk: path below the output folder -> text."""
-        from compatcheck.docs.pages import with_answers, without_answers
-
-        files: dict[str, str] = {}
-        for page in (without_answers() | with_answers())[name](self._site):
-            body = render(self._env, page.template, page.variables)
-            html = page.path.endswith(".html")
-            files[page.path] = header.with_header(_tidy(body), f"templates/{page.template}", html=html)
-        return files
-
-
-def _make(making: Making, name: str) -> bytes:
-    return msgspec.msgpack.encode(making.files(name))
 
 
 @contextmanager
@@ -108,16 +83,6 @@ def _kept(linear: LinearGrid | None, workers: Workers[Space]) -> Iterator[None]:
     yield
     if linear is not None:
         linear.keep()
-
-
-def _tidy(body: str) -> str:
-    """Return a text without trailing spaces and without more than one blank line in a row, ended by one newline."""
-    lines: list[str] = []
-    for line in body.split("\n"):
-        stripped = line.rstrip()
-        if stripped or (lines and lines[-1]):
-            lines.append(stripped)
-    return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def compare(files: dict[str, str], output: Path) -> list[Difference]:

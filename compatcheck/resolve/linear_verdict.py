@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 from compatcheck.matrix.linear_model import Compute, Linear
 from compatcheck.resolve import linear_findings as made
 from compatcheck.resolve.clusters import in_order
-from compatcheck.resolve.configuration import FIELDS
-from compatcheck.resolve.kernel import KernelCell
 from compatcheck.resolve.linear import LinearProgram, LinearSelection
 from compatcheck.resolve.linear_env import env_not_in_release, env_refusal
+from compatcheck.resolve.linear_library import LinearLibrary
 from compatcheck.resolve.normalise import ConfigurationError, Normalised
 from compatcheck.resolve.parts import EFFECT_ORDER, NOTHING_SAID, Library, Ruled, verdict_name
 from compatcheck.resolve.rules import Clusters, cluster_rules, compile_rules
@@ -20,7 +19,6 @@ from compatcheck.resolve.verdict import BITES_ORDER, Finding, LinearAnswer, Verd
 if TYPE_CHECKING:
     from compatcheck.resolve.resolver import Resolver
 
-_FIELDS = frozenset(FIELDS)
 _NOTHING: frozenset[str] = frozenset()
 _CACHE_LIMIT = 65536
 _NO_OPTION = LinearSelection(None, [], _NOTHING)
@@ -29,7 +27,6 @@ _NO_VALUE = LinearSelection(None, [], _NOTHING)
 """Nothing is picked: the release does not have this value of VLLM_NVFP4_GEMM_BACKEND."""
 
 _layer = attrgetter("linear", "in_features", "out_features")
-_called = attrgetter("sm", "dtype", "flashinfer_version", "torch_version", "cuda_version")
 
 
 class LinearJudge:
@@ -42,8 +39,7 @@ class LinearJudge:
         self._answers: dict[tuple[Any, ...], LinearAnswer] = {}
         self._ruled: dict[tuple[Any, ...], Ruled] = {}
         self._equal_rulings: dict[tuple[Any, ...], Ruled] = {}
-        self._library: dict[tuple[Any, ...], Library] = {}
-        self._equal_libraries: dict[frozenset[str], Library] = {}
+        self._library = LinearLibrary(resolver)
         self._verdicts: dict[tuple[Any, ...], tuple[LinearSelection, Verdict]] = {}
 
     def program(self, name: str, release: str) -> LinearProgram:
@@ -66,7 +62,7 @@ class LinearJudge:
         ruled = self._apply_rules(normal, program.linear, selection.selected)
         library = NOTHING_SAID
         if answer is not None and (answer.kernel not in ruled.kernels or not _refused(ruled)):
-            library = self._ask_library(answer, facts)
+            library = self._library.ask(answer, facts)
         # The ids last as long as what is kept of them; `normal.assumed` is kept by the verdict.
         shown = program.shown(facts)
         key = (program, id(selection), answer, ruled, library, shown, id(normal.assumed), normal.answered_as)
@@ -186,48 +182,6 @@ class LinearJudge:
         ruled = self._equal_rulings.setdefault(key, Ruled(tuple(findings), missing, kernels))
         self._ruled[answers, selected] = ruled
         return ruled
-
-    def _ask_library(self, answer: LinearAnswer, facts: Any) -> Library:
-        """Return the library's refusal of the kernel that the engine took, and what nobody has stated."""
-        id_ = answer.library_kernel
-        if id_ is None or id_ not in self._resolver.matrix.kernels:
-            return NOTHING_SAID
-        key = (answer, *_called(facts))
-        known = self._library.get(key)
-        if known is None:
-            if len(self._library) > _CACHE_LIMIT:
-                self._library.clear()
-            known = self._library[key] = self._asked_library(id_, answer, facts)
-        return known
-
-    def _asked_library(self, id_: str, answer: LinearAnswer, facts: Any) -> Library:
-        program = self._resolver.kernel(id_)
-        cell = KernelCell(
-            sm=facts.sm,
-            q_dtype="nvfp4" if answer.compute == "native" else facts.dtype,
-            kv_dtype="nvfp4",
-            o_dtype=facts.dtype,
-            in_features=answer.padded_in_features,
-            out_features=answer.padded_out_features,
-            flashinfer_version=facts.flashinfer_version,
-            torch_version=facts.torch_version,
-            cuda_version=facts.cuda_version,
-        )
-        make = self._resolver.make
-        present = program.present(facts.flashinfer_version)
-        if present is False:
-            return Library((make.kernel_missing(id_, program.kernel, facts),), None, _NOTHING)
-        refusal = program.refusal(cell)
-        if refusal is not None:
-            return Library((make.from_refusal(id_, program.kernel, refusal, facts),), None, _NOTHING)
-        supported, axes = program.supports(cell)
-        if supported is False:
-            said = ", ".join(f"{axis}={getattr(cell, axis)}" for axis, ok in axes.items() if ok is False)
-            return Library((), f"the matrix does not state that {id_} runs with {said}", _NOTHING)
-        missing = program.missing(cell) & _FIELDS if supported is None else _NOTHING
-        if not present:
-            missing |= {"flashinfer_version"}
-        return self._equal_libraries.setdefault(missing, Library((), None, missing))
 
 
 def _refused(ruled: Ruled) -> bool:
