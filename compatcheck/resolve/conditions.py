@@ -7,6 +7,7 @@ facts that would decide. Nothing is evaluated from text.
 
 from __future__ import annotations
 
+from _thread import RLock  # threading would be imported for nothing else
 from collections.abc import Callable, Collection, Hashable, Mapping
 from functools import partial
 from operator import attrgetter, eq
@@ -230,6 +231,7 @@ class Compiler:
         self._nullable = nullable
         self._compiled = {} if compiled is None else compiled
         self._named: dict[str, Derived] = {}
+        self._making = RLock()
 
     def once(self, what: Hashable, written: tuple[Any, ...], make: Callable[[], T]) -> T:
         """Return what `make` compiles from some entries, or what was compiled from the same ones before.
@@ -243,13 +245,14 @@ class Compiler:
                 self._named.update(known.named)
                 made: T = known.made
                 return made
-        around, self._named = self._named, {}
-        try:
-            made = make()
-            self._compiled.setdefault(key, []).append(Compiled(made, tuple(self._named.items()), written))
-        finally:
-            around.update(self._named)
-            self._named = around
+        with self._making:  # another thread would note the names of what it compiles here
+            around, self._named = self._named, {}
+            try:
+                made = make()
+                self._compiled.setdefault(key, []).append(Compiled(made, tuple(self._named.items()), written))
+            finally:
+                around.update(self._named)
+                self._named = around
         return made
 
     def flag(self, flag: bool | dict[str, Any]) -> Predicate:
