@@ -276,6 +276,8 @@ class BackendProgram:
     def _built(self, check: SelectorCheck) -> list[Check]:
         """Return a question's checks; backends and releases that state the same for it share them."""
         fields = _READ.get(check.check) or (FLAG_OF_FIELD.get(check.check, check.check),)
+        if "{supported_dimensions}" in check.words:
+            fields = (*fields, *_READ["mla_dimensions"])  # `_worded` reads them, whatever the question
         stated = [facts.get(field) for facts in (self.facts, *self._members) for field in fields]
         written = [one for many in stated for one in (many if isinstance(many, list) else [many])]
         shape = tuple([len(one) if isinstance(one, list) else None for one in stated])
