@@ -7,13 +7,14 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 
 class Aside:
     """Work that is under way elsewhere; what it is done with is what was known when it was begun."""
 
     def __init__(self, process: int, reading: int) -> None:
+        self._owner = os.getpid()
         self._process: int | None = process
         self._reading = reading
 
@@ -35,12 +36,11 @@ class Aside:
         if process:
             os.close(writing)
             return cls(process, reading)
-        try:
+        with alone():
             os.close(reading)
             with os.fdopen(writing, "wb") as stream:
                 stream.write(b"\0" + work())  # so that an empty result is one, too
-        finally:
-            os._exit(0)
+        return None
 
     def result(self) -> bytes | None:
         """Wait for what came out; None where the work failed, or was stopped. To be asked once."""
@@ -51,10 +51,11 @@ class Aside:
 
     def stop(self) -> None:
         """End the work where its result is not wanted any more."""
-        if self._process is not None:
+        if self._process is not None and self._owner == os.getpid():  # not a copy in another forked process
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self._process, signal.SIGTERM)
-            os.close(self._reading)
+                os.kill(self._process, signal.SIGKILL)
+            with contextlib.suppress(OSError):  # closed where waiting for it was interrupted
+                os.close(self._reading)
             self._leave()
 
     def _leave(self) -> None:
@@ -62,6 +63,21 @@ class Aside:
             process, self._process = self._process, None
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(process, 0)
+
+    def __del__(self) -> None:
+        self.stop()
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """Within it a forked process does its work; it ends afterwards, and says nothing of whatever ends it before."""
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):  # whoever forked it deals with these; it just goes
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
+        yield
+    finally:
+        os._exit(0)
 
 
 def cores() -> int:

@@ -15,8 +15,6 @@ from compatcheck.docs.kept import keep, recall
 from compatcheck.docs.sheets import Answered
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from compatcheck.docs.space import Space
     from compatcheck.docs.workers import Workers
 
@@ -49,36 +47,40 @@ class Answering:
         self._digests: dict[str, str] = {}
         self._everything = ""
         self._answered: dict[str, Answered] = {}
-        self._coming: dict[str, Future[bytes] | None] = {}
+        self._coming: dict[str, int | None] = {}
+        self._names: list[str] = []
         self._fresh = False
+        self._kept = Kept("", {})
 
     def __enter__(self) -> Answering:
         space = self._space
         present = {name for release in space.releases for name in space.backends(release)}
-        names = [name for name in space.engine.backends if name in present]
-        kept = recall(self._kept_as, Kept) or Kept("", {})
-        if not kept.entries:  # what is to be asked is known without a digest
-            self._begin(names)
-        depends = Dependence(space)
+        self._names = [name for name in space.engine.backends if name in present]
+        self._kept = recall(self._kept_as, Kept) or Kept("", {})
+        if self._kept.entries:
+            self._look_up()
+        self._begin([name for name in self._names if name not in self._answered])
+        return self
+
+    def _look_up(self) -> None:
+        """Find out which kept answers still hold."""
+        depends, kept = Dependence(self._space), self._kept
         self._everything = depends.everything()
-        if kept.everything == self._everything and set(names) <= set(kept.entries):
-            self._digests = {name: kept.entries[name].digest for name in names}
+        if kept.everything == self._everything and set(self._names) <= set(kept.entries):
+            self._digests = {name: kept.entries[name].digest for name in self._names}
         else:
-            self._digests = {name: depends.digest(name) for name in names}
+            self._digests = {name: depends.digest(name) for name in self._names}
             self._fresh = True
         for name, digest in self._digests.items():
             if name in kept.entries and kept.entries[name].digest == digest:
                 self._answered[name] = kept.entries[name].answered
-        if kept.entries:
-            self._begin([name for name in self._digests if name not in self._answered])
-        return self
 
     def _begin(self, names: list[str]) -> None:
         space = self._space
         if len(names) >= LEAST and self._workers.several:
             for release in space.releases:  # compiled once, for all processes
                 space.resolver.rules(space.engine_name, release)
-            self._coming = {name: self._workers.submit(_ask, name) for name in names}
+            self._coming = {name: self._workers.add(_ask, name) for name in names}
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None and self._fresh and len(self._answered) == len(self._digests):
@@ -87,6 +89,8 @@ class Answering:
 
     def of(self, backend: str) -> Answered:
         """Return a backend's answers."""
+        if not self._digests:  # nothing is kept; others are asking now, so there is time for it
+            self._look_up()
         known = self._answered.get(backend)
         if known is None:
             came = self._workers.result(self._coming.pop(backend, None))

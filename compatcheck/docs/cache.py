@@ -26,6 +26,12 @@ def compiled_templates(salt: bytes) -> BytecodeCache | None:
         def get_source_checksum(self, source: str) -> str:
             return hashlib.sha256(salt + b"\0" + source.encode()).hexdigest()
 
+        def load_bytecode(self, bucket: Bucket) -> None:
+            try:
+                super().load_bytecode(bucket)
+            except Exception:  # whatever a damaged file leads to: the template is compiled again
+                bucket.reset()
+
         def dump_bytecode(self, bucket: Bucket) -> None:
             with contextlib.suppress(OSError):
                 super().dump_bytecode(bucket)

@@ -11,14 +11,12 @@ from compatcheck.docs.kept import keep, recall
 from compatcheck.docs.linear_asks import BATCH_INVARIANT, ENGINE, Ask, asks
 from compatcheck.docs.linear_classes import Classes, leaders, number
 from compatcheck.docs.reasons import Reason, Reasons, without_values
-from compatcheck.docs.workers import Workers
 from compatcheck.resolve.configuration import LINEAR_SCHEMES, Configuration
 from compatcheck.resolve.normalise import dtype_on, normalise
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from compatcheck.docs.space import Space
+    from compatcheck.docs.workers import Workers
     from compatcheck.matrix.linear_model import Linear
     from compatcheck.resolve.linear import LinearProgram
     from compatcheck.resolve.normalise import Normalised
@@ -129,7 +127,8 @@ class LinearGrid:
         self._sized: dict[tuple[int, int, str, str, int], Verdict] = {}
         self._kept: LinearAnswers | None = None
         self._least = 0
-        self._coming: Future[bytes] | None = None
+        self._workers: Workers[Space] | None = None
+        self._coming: int | None = None
         self._digest = ""
         for release in self.releases:
             for scheme in self.schemes:
@@ -210,7 +209,7 @@ class LinearGrid:
         if kept is not None and kept.digest == Dependence(self._space).linear():
             self._kept, self._least = kept, len(kept.sheets)
         else:
-            self._coming = workers.submit(_ask_everything, self._engine_name)
+            self._workers, self._coming = workers, workers.add(_ask_everything, self._engine_name)
 
     def keep(self) -> None:
         """Keep what was answered, if it is more than what was recalled. `recall` comes before."""
@@ -227,8 +226,8 @@ class LinearGrid:
 
     def _recalled(self, key: tuple[int, str, str]) -> Sheet | None:
         """Return a sheet that is kept, or was asked elsewhere, with its cells numbered as they are met here."""
-        if self._coming is not None:
-            came, self._coming = Workers.result(self._coming), None
+        if self._workers is not None and self._coming is not None:
+            came, self._coming = self._workers.result(self._coming), None
             self._kept = None if came is None else msgspec.msgpack.decode(came, type=LinearAnswers)
         sheet = self._kept.sheets.get(_name(key)) if self._kept is not None else None
         if self._kept is None or sheet is None:

@@ -60,18 +60,21 @@ def render_all(
     site = Site(loaded, output)
     making = Making(site, environment(templates))
     workers: Workers[Space] = Workers(site.grid)
-    with workers as asking, _kept(site.linear, asking), site.grid.answering(asking):
+    with workers, _kept(site.linear, workers), site.grid.answering(workers):
+        workers.begin()
         compiled()
         files: dict[str, str] = {}
         for name in without_answers():
             files |= making.files(name)
         site.grid.number_everything()
         # What is answered is read only from here on, so pages may be made side by side.
-        with Workers(making) as making_too:
-            coming = {name: making_too.submit(make, name) for name in with_answers()}
-            for name, future in reversed(coming.items()):
-                made = Workers.result(future)
+        with Workers(making) as makers:
+            coming = {name: makers.add(make, name) for name in with_answers()}
+            makers.begin()
+            for name, number in coming.items():
+                made = makers.result(number)
                 files |= making.files(name) if made is None else msgspec.msgpack.decode(made, type=dict[str, str])
+        loaded.checked()  # or what was answered would be kept
     return files
 
 

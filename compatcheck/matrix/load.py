@@ -73,8 +73,8 @@ class LoadedMatrix:
         Raises `MatrixError`. What was made from it before is of no use then.
         """
         if self._pending is not None:
-            pending, self._pending = self._pending, None
-            pending()
+            self._pending()
+            self._pending = None
 
     def line(self, path: tuple[str | int, ...]) -> str | None:
         """Return `file:line` of an entry, or of the nearest entry that encloses it."""
@@ -86,7 +86,8 @@ class LoadedMatrix:
 
     @property
     def resolver(self) -> Any:
-        """The resolver over this matrix, made once."""
+        """The resolver over this matrix, made once. Raises `MatrixError` as `checked` does."""
+        self.checked()
         if self._resolver is None:
             from compatcheck.resolve.resolver import Resolver
 

@@ -19,10 +19,10 @@ from compatcheck.matrix.model import (
 from compatcheck.matrix.versions import parse
 from compatcheck.resolve.clusters import SIZES, Answer, cluster, in_order
 from compatcheck.resolve.conditions import AllOf, AnyOf, Compiler, Constant, Not, Predicate
+from compatcheck.resolve.judgement import Judgement, Said
 from compatcheck.resolve.narrowing import narrow, settled
 from compatcheck.resolve.pages import Pages
 from compatcheck.resolve.refusals import FeatureRefused, FirstOf, NonCausalDcp, Refused
-from compatcheck.resolve.verdict import Finding
 from compatcheck.resolve.words import asked_fields, fill, placeholders
 
 L = TypeVar("L", bound=Limited)
@@ -172,40 +172,6 @@ class Check:
                 self._missing.clear()
             missing = self._missing[key] = self.missing(facts)
         return missing
-
-
-class Said:
-    """A check that refuses, in words, or that cannot tell for want of facts."""
-
-    __slots__ = ("check", "findings", "missing", "words")
-
-    def __init__(self, check: Check, words: str | None, missing: frozenset[str] = _NOTHING) -> None:
-        self.check = check
-        self.words = words
-        self.missing = missing
-        self.findings: dict[Any, Finding] = {}
-        """What `FindingFactory.from_judgement` made of it, for each engine program and backend that it spoke for."""
-
-
-class Judgement:
-    """What the selector says of one backend. The same facts give the same object."""
-
-    __slots__ = ("backend", "findings", "missing", "refusals", "words")
-
-    def __init__(
-        self, backend: str, refusals: list[Said], words: tuple[str, ...], missing: frozenset[str] = _NOTHING
-    ) -> None:
-        self.backend = backend
-        self.refusals = refusals
-        self.words = words
-        self.missing = missing
-        self.findings: dict[Any, list[Finding]] = {}
-        """What `FindingFactory.from_judgement` made of it, for each engine program that it spoke for."""
-
-    @property
-    def accepted(self) -> bool | None:
-        """True, False, or None where a fact is missing."""
-        return False if self.words else (None if self.missing else True)
 
 
 class BackendProgram:

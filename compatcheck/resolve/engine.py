@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 
 from compatcheck.matrix.model import Backend, Engine, FactCase, Matrix, PriorityList, SelectorCheck, rules_of
 from compatcheck.matrix.versions import Version, parse
-from compatcheck.resolve.backend import BackendProgram, Judgement, in_release, of_release
+from compatcheck.resolve.backend import BackendProgram, in_release, of_release
 from compatcheck.resolve.computed import HEADS_PER_KV, MLA_PREFILL, ROUTE, HeadGroup, PrefillChoice
 from compatcheck.resolve.conditions import UNKNOWN, CompiledEntries, Compiler, Derived, Predicate
 from compatcheck.resolve.configuration import FIELDS
 from compatcheck.resolve.derived import DecisionList
+from compatcheck.resolve.judgement import Judgement
 
 T = TypeVar("T", bound=Any)
 

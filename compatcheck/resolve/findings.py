@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from compatcheck.matrix.model import Backend, Kernel, Refusal, Rule, Source, rules_of
-from compatcheck.resolve.backend import FLAG_OF_FIELD, BackendProgram, Check, Judgement, Said
+from compatcheck.resolve.backend import FLAG_OF_FIELD, BackendProgram, Check
 from compatcheck.resolve.decided import decided_at
 from compatcheck.resolve.describe import describe_flag, describe_grants
 from compatcheck.resolve.engine import EngineProgram, Selection
+from compatcheck.resolve.judgement import Judgement, Said
 from compatcheck.resolve.verdict import Finding, FindingSource
 from compatcheck.resolve.words import fill
 

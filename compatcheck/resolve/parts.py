@@ -14,8 +14,8 @@ from compatcheck.resolve.verdict import (
 )
 
 if TYPE_CHECKING:
-    from compatcheck.resolve.backend import Judgement
     from compatcheck.resolve.engine import Selection
+    from compatcheck.resolve.judgement import Judgement
     from compatcheck.resolve.normalise import Normalised
 
 

@@ -16,8 +16,9 @@ from compatcheck.resolve.narrowing import narrow_cases
 from compatcheck.resolve.tell import Left, Part, Plan, Tell
 
 if TYPE_CHECKING:
-    from compatcheck.resolve.backend import Check, Judgement
+    from compatcheck.resolve.backend import Check
     from compatcheck.resolve.engine import EngineProgram
+    from compatcheck.resolve.judgement import Judgement
     from compatcheck.resolve.normalise import Normalised
     from compatcheck.resolve.parts import Asked, Ruled
     from compatcheck.resolve.resolver import Answered, Resolver

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from compatcheck.matrix.model import Route
-from compatcheck.resolve.backend import Judgement
 from compatcheck.resolve.clusters import Answer, in_order
 from compatcheck.resolve.configuration import FIELDS, Configuration
 from compatcheck.resolve.engine import EngineProgram, Selection
 from compatcheck.resolve.findings import FindingFactory
+from compatcheck.resolve.judgement import Judgement
 from compatcheck.resolve.kernel import CALLED, KERNEL_DTYPES, KernelCell, KernelProgram
 from compatcheck.resolve.normalise import Normalised, normalise
 from compatcheck.resolve.parts import NO_ROUTE, NOTHING_SAID, Asked, Library, Ruled, Taken, assemble

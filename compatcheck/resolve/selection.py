@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from compatcheck.matrix.versions import parse
-from compatcheck.resolve.backend import Judgement
 from compatcheck.resolve.configuration import Configuration
+from compatcheck.resolve.judgement import Judgement
 from compatcheck.resolve.normalise import ConfigurationError, Normalised, normalise
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from compatcheck.resolve.backend import BackendProgram, Check, Judgement
+    from compatcheck.resolve.backend import BackendProgram, Check
+    from compatcheck.resolve.judgement import Judgement
 
 
 def left_unanswered(program: BackendProgram, judgement: Judgement, facts: Any) -> list[Check] | None:

@@ -323,3 +323,4 @@ def test_a_matrix_that_cannot_be_used_is_said_and_nothing_is_written(
     assert f"[{code}]" in result.stderr
     assert str(path) in result.stderr
     assert not (tmp_path / "docs").exists()
+    assert not list((tmp_path / "cache").rglob("*.bin"))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -12,6 +14,7 @@ from compatcheck.docs import workers
 from compatcheck.docs.workers import Workers
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="only Linux forks")
+HERE = os.getpid()
 
 
 @pytest.fixture(autouse=True)
@@ -19,57 +22,112 @@ def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "cores", lambda: 2)
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    """No process and no open pipe is left behind by any of this."""
+    before = set(os.listdir("/proc/self/fd"))
+    yield
+    assert set(os.listdir("/proc/self/fd")) == before
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
 def add(known: str, name: str) -> bytes:
     return f"{known} {name} {os.getpid()}".encode()
 
 
-def wait(known: str, name: str) -> bytes:
-    time.sleep(0.2)
-    return add(known, name)
+def large(known: str, name: str) -> bytes:
+    time.sleep(0.02)
+    return name.encode() * 1_000_000
 
 
 def end(known: str, name: str) -> bytes:
-    os._exit(9)
+    if os.getpid() != HERE:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return b"here"
 
 
 def fail(known: str, name: str) -> bytes:
     raise LookupError(f"{known} {name}")
 
 
-def test_tasks_of_two_contexts_know_what_is_theirs() -> None:
-    with Workers("outer") as outer, Workers("inner") as inner:
-        coming = [one.submit(add, name) for name in "ab" for one in (outer, inner)]
-        said = [Workers.result(one) for one in coming]
-    told = [one.decode().split() for one in said if one is not None]
-    assert [one[:2] for one in told] == [[known, name] for name in "ab" for known in ("outer", "inner")]
-    assert str(os.getpid()) not in {one[2] for one in told}
+def long(known: str, name: str) -> bytes:
+    if os.getpid() != HERE:
+        time.sleep(60)
+    return b"here"
 
 
-def test_what_is_not_begun_is_left_to_whoever_waits() -> None:
+def test_results_come_whatever_the_order_and_whoever_did_them() -> None:
+    with Workers("outer") as outer:
+        numbers = [outer.add(add, str(name)) for name in range(40)]
+        outer.begin()
+        time.sleep(0.5)  # enough for others to take some
+        with Workers("inner") as inner:
+            more = [inner.add(add, str(name)) for name in range(3)]
+            inner.begin()
+            found = [outer.result(number) for number in reversed(numbers)][::-1]
+            other = [inner.result(number) for number in more]
+    said = [one.decode().split() for one in (*found, *other) if one is not None]
+    assert [one[:2] for one in said] == [["outer", str(n)] for n in range(40)] + [["inner", str(n)] for n in range(3)]
+    assert {int(one[2]) for one in said} - {HERE}
+
+
+def test_what_is_larger_than_a_pipe_comes_whole_and_keeps_nobody_waiting() -> None:
     with Workers("known") as some:
-        coming = [some.submit(wait, str(number)) for number in range(12)]
-        said = [Workers.result(one) for one in reversed(coming)]
-    assert said[0] is None  # 12 tasks of a fifth of a second: the last is not begun
-    assert said[-1] is not None
+        numbers = [some.add(large, name) for name in "abcdef"]
+        some.begin()
+        time.sleep(0.5)  # nobody reads yet
+        assert [some.result(number) for number in numbers] == [name.encode() * 1_000_000 for name in "abcdef"]
 
 
-@pytest.mark.parametrize(("task", "raised"), [(end, None), (fail, LookupError)])
-def test_a_process_that_ends_is_done_without_and_an_error_is_raised_here(
-    task: Callable[[str, str], bytes], raised: type[Exception] | None
-) -> None:
+@pytest.mark.parametrize("task", [end, fail])
+def test_what_fails_or_is_killed_is_left_to_whoever_waits(task: Callable[[str, str], bytes]) -> None:
     with Workers("known") as some:
-        coming = some.submit(task, "name")
-        if raised is None:
-            assert Workers.result(coming) is None
-        else:
-            while coming is not None and not coming.running() and not coming.done():
-                time.sleep(0.01)  # what is not begun would be left to us
-            with pytest.raises(raised, match="known name"):
-                Workers.result(coming)
+        numbers = [some.add(task, str(name)) for name in range(10)]
+        some.begin()
+        time.sleep(0.3)
+        said = [some.result(number) for number in reversed(numbers)]
+    assert set(said) <= {None, b"here"}
+    assert None in said
 
 
-def test_one_core_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leaving_waits_for_nobody() -> None:
+    began = time.monotonic()
+    with Workers("known") as some:
+        for name in range(4):
+            some.add(long, str(name))
+        some.begin()
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize("allowed", [0, 1])
+def test_fewer_processes_than_wanted(allowed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    fork, forked = os.fork, list[int]()
+
+    def limited() -> int:
+        if len(forked) == allowed:
+            raise BlockingIOError
+        forked.append(1)
+        return fork()
+
+    monkeypatch.setattr(os, "fork", limited)
+    with Workers("known") as some:
+        numbers = [some.add(add, str(name)) for name in range(5)]
+        some.begin()
+        said = [some.result(number) for number in numbers]
+    assert [one and one.decode().split()[1] for one in said] == ["0", "1", "2", "3", "4"]
+
+
+def test_one_core_or_other_threads_take_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = threading.Event()
+    thread = threading.Thread(target=ended.wait)
+    thread.start()
+    with Workers("known") as some:
+        assert some.add(add, "name") is None
+    ended.set()
+    thread.join()
     monkeypatch.setattr(workers, "cores", lambda: 1)
     with Workers("known") as some:
-        assert some.submit(add, "name") is None
-    assert Workers.result(None) is None
+        assert some.add(add, "name") is None
+        some.begin()
+        assert some.result(None) is None

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -163,4 +164,9 @@ def test_problems_are_the_same_aside(old: str, new: str, tmp_path: Path, cache: 
     with pytest.raises(MatrixError) as caught:
         load(path, aside=True).checked()
     assert caught.value.problems == refused(path)
+    with contextlib.suppress(MatrixError):  # where it compiles it is refused again and again
+        loaded = load(path, aside=True)
+        for refuses in (loaded.checked, loaded.checked, lambda: loaded.resolver):
+            with pytest.raises(MatrixError):
+                refuses()
     assert not (cache / "compatcheck").exists()

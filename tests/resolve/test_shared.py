@@ -158,3 +158,19 @@ def test_an_entry_that_is_gone_is_not_taken_for_another() -> None:
     engine = compiler({}, {})
     for size in range(200):
         assert engine.stated({"head_size": size}).test(Configuration(head_size=size)) is True
+
+
+def test_words_that_list_dimensions_list_those_of_the_release(loaded: LoadedMatrix) -> None:
+    engine = loaded.matrix.engines[ENGINE]
+    listing = [
+        msgspec.structs.replace(check, words="{supported_dimensions}") if check.check == "dtype" else check
+        for check in engine.prefill_selector
+    ]
+    changed = msgspec.structs.replace(engine, prefill_selector=listing)
+    compiled: CompiledEntries = {}
+    for release in engine.releases:
+        shared = EngineProgram(loaded.matrix, changed, release, compiled)
+        own = EngineProgram(loaded.matrix, changed, release)
+        for name in own.prefill_backends:
+            words = [[check.words for check in one.prefill_program(name).checks] for one in (shared, own)]
+            assert words[0] == words[1], (release, name)

@@ -80,6 +80,7 @@ class Checking:
         self._matrix = matrix
         self._compiled = compiled
         self._aside: Aside | None = None
+        self._found: list[Problem] | None = None
 
     def begin(self) -> bool:
         """Begin to ask the rules in a process of its own; False where that cannot be, or the matrix does not compile.
@@ -96,6 +97,11 @@ class Checking:
 
     def problems(self) -> list[Problem]:
         """Return the problems; those of the rules first, which know the place."""
+        if self._found is None:
+            self._found = self._find()
+        return self._found
+
+    def _find(self) -> list[Problem]:
         if self._aside is not None:
             said, self._aside = self._aside.result(), None
             if said is not None:  # it compiles
