@@ -24,23 +24,13 @@ class Aside:
         # A lock that another thread holds would be held for ever in the new process.
         if cores() < 2 or threading.active_count() > 1:
             return None
-        for stream in (sys.stdout, sys.stderr):  # what is not written yet would be written twice
-            stream.flush()
-        reading, writing = os.pipe()
-        try:
-            process = os.fork()
-        except OSError:  # no more processes are allowed
-            os.close(reading)
-            os.close(writing)
-            return None
-        if process:
-            os.close(writing)
-            return cls(process, reading)
-        with alone():
-            os.close(reading)
+
+        def write(writing: int) -> None:
             with os.fdopen(writing, "wb") as stream:
                 stream.write(b"\0" + work())  # so that an empty result is one, too
-        return None
+
+        forked = fork(write)
+        return None if forked is None else cls(*forked)
 
     def result(self) -> bytes | None:
         """Wait for what came out; None where the work failed, or was stopped. To be asked once."""
@@ -68,8 +58,30 @@ class Aside:
         self.stop()
 
 
+def fork(work: Callable[[int], None]) -> tuple[int, int] | None:
+    """Fork a process that does some work, which writes to a pipe, and ends.
+
+    Returns the process and the pipe's end to read from; None where no more processes are allowed.
+    """
+    for stream in (sys.stdout, sys.stderr):  # what is not written yet would be written twice
+        stream.flush()
+    reading, writing = os.pipe()
+    try:
+        process = os.fork()
+    except OSError:
+        os.close(reading)
+        os.close(writing)
+        return None
+    if not process:
+        with _alone():
+            os.close(reading)
+            work(writing)
+    os.close(writing)
+    return process, reading
+
+
 @contextlib.contextmanager
-def alone() -> Iterator[None]:
+def _alone() -> Iterator[None]:
     """Within it a forked process does its work; it ends afterwards, and says nothing of whatever ends it before."""
     try:
         for number in (signal.SIGINT, signal.SIGTERM):  # whoever forked it deals with these; it just goes

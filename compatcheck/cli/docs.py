@@ -89,7 +89,6 @@ def _pages(
     except Exception:
         check_matrix(loaded)  # what is wrong with the matrix explains it better
         raise
-    check_matrix(loaded)
     differences = render.compare(files, output) if check else render.write(files, output)
     render.remember(digest, files)
     if not differences:

@@ -11,11 +11,10 @@ import os
 import select
 import signal
 import struct
-import sys
 import threading
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from compatcheck.aside import alone, cores
+from compatcheck.aside import cores, fork
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,25 +69,14 @@ class Workers(Generic[T]):
         if not self._tasks:
             return
         self.several = False
-        for stream in (sys.stdout, sys.stderr):  # what is not written yet would be written twice
-            stream.flush()
         self._todo, writing = os.pipe()
         os.write(writing, b"".join([_TASK.pack(number) for number in range(len(self._tasks))]))
         os.close(writing)
         for _ in range(min(cores(), len(self._tasks))):
-            reading, writing = os.pipe()
-            try:
-                process = os.fork()
-            except OSError:  # no more processes are allowed
-                os.close(reading)
-                os.close(writing)
+            forked = fork(self._work)
+            if forked is None:
                 break
-            if not process:
-                with alone():
-                    for pipe in (reading, *self._read):
-                        os.close(pipe)
-                    self._work(writing)
-            os.close(writing)
+            process, reading = forked
             self._processes.append(process)
             self._read[reading] = bytearray()
 
@@ -125,6 +113,8 @@ class Workers(Generic[T]):
 
     def _work(self, writing: int) -> None:
         """Do tasks until there are none left. Results are written as the pipe takes them, so that nobody waits."""
+        for pipe in self._read:  # what others write is not read here, so that they learn where nobody reads it
+            os.close(pipe)
         os.set_blocking(writing, False)
         left = bytearray()
         while (number := self._take()) is not None:
