@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
 from pathlib import Path
 
@@ -30,7 +29,7 @@ def write_atomically(path: Path, data: bytes, *, parents: bool = False, flush: b
         # Renaming over /dev/null would replace the device for everyone.
         Path(target).write_bytes(data)
         return
-    temporary = os.path.join(folder, f".{name[:200]}.{secrets.token_hex(8)}")
+    temporary = os.path.join(folder, f".{name[:200]}.{os.urandom(8).hex()}")
     # What the user's umask allows, as for any new file; a file that is replaced keeps what it has.
     mode = 0o666 if there is None else 0o600
     try:
@@ -41,11 +40,14 @@ def write_atomically(path: Path, data: bytes, *, parents: bool = False, flush: b
         os.makedirs(folder, exist_ok=True)
         descriptor = os.open(temporary, _NEW, mode)
     try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
+        try:
+            left = memoryview(data)
+            while left:
+                left = left[os.write(descriptor, left) :]
             if flush:
-                stream.flush()
-                os.fsync(stream.fileno())
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
         if there is not None:
             os.chmod(temporary, there.st_mode & 0o777)
         os.replace(temporary, target)

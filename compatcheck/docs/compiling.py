@@ -24,6 +24,8 @@ class Compiling:
 
     def __enter__(self) -> Compiling:
         if _nothing_kept():
+            import jinja2  # noqa: F401  # once for both processes
+
             self._aside = Aside.begin(self._compile)
         return self
 

@@ -22,11 +22,12 @@ class Making:
     def __init__(self, site: Site, env: Environment) -> None:
         self._site = site
         self._env = env
+        self._makers = without_answers() | with_answers(site)
 
     def files(self, name: str) -> dict[str, str]:
         """Return what the pages of a module are on disk: path below the output folder -> text."""
         files: dict[str, str] = {}
-        for page in (without_answers() | with_answers())[name](self._site):
+        for page in self._makers[name](self._site):
             body = render(self._env, page.template, page.variables)
             html = page.path.endswith(".html")
             files[page.path] = header.with_header(_tidy(body), f"templates/{page.template}", html=html)

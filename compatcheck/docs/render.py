@@ -18,7 +18,7 @@ from compatcheck.docs.files import read_text, write_text
 from compatcheck.docs.lines import Shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Container, Iterator
 
     from compatcheck.docs.linear_grid import LinearGrid
     from compatcheck.docs.space import Space
@@ -69,7 +69,7 @@ def render_all(
         site.grid.number_everything()
         # What is answered is read only from here on, so pages may be made side by side.
         with Workers(making) as makers:
-            coming = {name: makers.add(make, name) for name in with_answers()}
+            coming = {name: makers.add(make, name) for name in with_answers(site)}
             makers.begin()
             for name, number in coming.items():
                 made = makers.result(number)
@@ -100,8 +100,7 @@ def compare(files: dict[str, str], output: Path) -> list[Difference]:
         state = header.state(text, expected)
         if state != "current":
             found.append(Difference(path, state, text or "", expected))
-    gone = [path for path in _generated(output) if path.relative_to(output).as_posix() not in files]
-    return found + [Difference(path, "no longer generated") for path in gone]
+    return found + [Difference(path, "no longer generated") for path in _generated(output, files)]
 
 
 def write(files: dict[str, str], output: Path) -> list[Difference]:
@@ -123,22 +122,27 @@ def write(files: dict[str, str], output: Path) -> list[Difference]:
     return differences
 
 
-def _generated(output: Path) -> list[Path]:
-    """Return the pages on disk that say that they were generated, whether they still are or not."""
+def _generated(output: Path, known: Container[str]) -> list[Path]:
+    """Return the pages on disk that say that they were generated, but for those whose path below `output` is known."""
     found: list[Path] = []
-    for path in sorted(
-        path for folder in FOLDERS for suffix in _SUFFIXES for path in (output / folder).glob(f"*{suffix}")
-    ):
-        if not path.is_file():  # a folder, a link to nothing, a pipe
-            continue
+    for folder in FOLDERS:
         try:
-            with path.open(encoding="utf-8", errors="replace") as stream:
-                start = stream.read(600)
-        except OSError as error:
-            raise DocsError(f"{path}: cannot be read: {error.strerror or error}") from error
-        if header.is_generated(start):
-            found.append(path)
-    return found
+            names = sorted(name for name in os.listdir(output / folder) if name.endswith(_SUFFIXES))
+        except OSError:  # not there, a file in its place, not ours to read
+            continue
+        unknown = [name for name in names if (f"{folder}/{name}" if folder else name) not in known]
+        found += [path for path in (output / folder / name for name in unknown) if _says_generated(path)]
+    return sorted(found)
+
+
+def _says_generated(path: Path) -> bool:
+    if not path.is_file():  # a folder, a link to nothing, a pipe
+        return False
+    try:
+        with path.open(encoding="utf-8", errors="replace") as stream:
+            return header.is_generated(stream.read(600))
+    except OSError as error:
+        raise DocsError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def _diff(old: str, new: str, path: Path) -> str:
@@ -165,13 +169,24 @@ def inputs_digest(loaded: LoadedMatrix, output: Path, templates: Path | None) ->
     hashed = hashlib.sha256(
         "\0".join([loaded.digest, *Shown(loaded, output).files()]).encode("utf-8", "surrogateescape")
     )
-    folders = [(default_templates(), "*"), (_PACKAGE, "*.py"), (output / "evidence", "*.json")]
-    folders += [(templates, "*")] if templates else []
-    for folder, pattern in folders:
-        for path in sorted(folder.rglob(pattern)) if folder.is_dir() else []:
-            if path.is_file() and "__pycache__" not in path.parts:
-                hashed.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    folders = [(default_templates(), ""), (_PACKAGE, ".py"), (output / "evidence", ".json")]
+    folders += [(templates, "")] if templates else []
+    for folder, suffix in folders:
+        for name, path in _files(str(folder), suffix):
+            with open(path, "rb") as stream:
+                hashed.update(name.encode("utf-8", "surrogateescape") + b"\0" + stream.read() + b"\0")
     return hashed.hexdigest()
+
+
+def _files(folder: str, suffix: str) -> list[tuple[str, str]]:
+    """Return every file below a folder whose name ends so: its path from there and its path, in a fixed order."""
+    found: list[tuple[str, str]] = []
+    for inside, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        for path in [os.path.join(inside, name) for name in names if name.endswith(suffix)]:
+            if os.path.isfile(path):
+                found.append((path[len(folder) :], path))
+    return sorted(found)
 
 
 def known_current(digest: str, output: Path) -> bool:
@@ -187,7 +202,7 @@ def known_current(digest: str, output: Path) -> bool:
             return False
         if hashlib.sha256(data).hexdigest() != expected:
             return False
-    return {path.relative_to(output).as_posix() for path in _generated(output)} <= set(known)
+    return not _generated(output, known)
 
 
 def remember(digest: str, files: dict[str, str]) -> None:

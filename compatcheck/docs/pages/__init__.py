@@ -26,9 +26,10 @@ def without_answers() -> dict[str, Callable[[Site], Iterator[Page]]]:
     return {module.__name__: module.pages for module in modules}
 
 
-def with_answers() -> dict[str, Callable[[Site], Iterator[Page]]]:
+def with_answers(site: Site) -> dict[str, Callable[[Site], Iterator[Page]]]:
     """Return the makers of the other pages, those first that take longest."""
     from compatcheck.docs.pages import attention_backends, changes, explorer, kv_dtypes, nvfp4
 
-    modules = (changes, attention_backends, explorer, nvfp4, kv_dtypes)
-    return {module.__name__: module.pages for module in modules}
+    first, *others = ({module.__name__: module.pages} for module in (changes, explorer, nvfp4, kv_dtypes))
+    makers = [first, attention_backends.makers(site), *others]
+    return {name: maker for some in makers for name, maker in some.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,7 +13,7 @@ from compatcheck.docs.pages import Page
 from compatcheck.docs.states import MARKS, Row, best, rows_of, said_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from compatcheck.docs.grid import Grid
     from compatcheck.docs.site import Site
@@ -55,12 +56,21 @@ class Section(msgspec.Struct, kw_only=True):
     features: list[Features]
 
 
+def makers(site: Site) -> dict[str, Callable[[Site], Iterator[Page]]]:
+    """Return what makes each page, by the page's name: each is as much work as other modules' pages together."""
+    families = {family: partial(family_page, family=family) for family in site.families()}
+    return {__name__: pages, **{f"{__name__}/{family}": make for family, make in families.items()}}
+
+
 def pages(site: Site) -> Iterator[Page]:
-    """Yield attention-backends.md, an overview, and attention-backends/sm-FAMILY.md."""
-    families = site.families()
+    """Yield attention-backends.md, an overview."""
     yield Page("attention-backends.md", "attention-backends.md.j2", overview(site))
-    for family, sms in families.items():
-        yield Page(f"attention-backends/sm-{family}.md", "attention-family.md.j2", of_family(site, family, sms))
+
+
+def family_page(site: Site, family: str) -> Iterator[Page]:
+    """Yield attention-backends/sm-FAMILY.md."""
+    variables = of_family(site, family, site.families()[family])
+    yield Page(f"attention-backends/sm-{family}.md", "attention-family.md.j2", variables)
 
 
 def overview(site: Site) -> dict[str, Any]:
