@@ -78,8 +78,9 @@ class Answering:
     def _begin(self, names: list[str]) -> None:
         space = self._space
         if len(names) >= LEAST and self._workers.several:
-            for release in space.releases:  # compiled once, for all processes
+            for release in space.releases:  # compiled and read once, for all processes
                 space.resolver.rules(space.engine_name, release)
+                space.asker.read(release)
             self._coming = {name: self._workers.add(_ask, name) for name in names}
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

@@ -6,7 +6,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from compatcheck.docs.axes import SHAPES, SINKS, shape_offset
-from compatcheck.docs.bitmaps import set_bits
+from compatcheck.docs.bitmaps import positions
 from compatcheck.docs.cells import cell_of
 from compatcheck.docs.feature_answers import FeatureAnswers
 from compatcheck.docs.marks import Marks, Signature
@@ -148,15 +148,15 @@ class Asking:
     def _make(self, run: Run) -> Part:
         """Return a block: cells are parted by what marks them, and one of each group is asked about."""
         bitmaps = run.bitmaps
-        groups = Marks(run.asked.questions, bitmaps).groups(bitmaps.of(run.accepts)[0])
-        first_cell = [((group & -group).bit_length() - 1, group, signature) for group, signature in groups]
-        table: list[int] = [-1] * bitmaps.cells
-        for at, group, signature in sorted(first_cell):
+        marked = Marks(run.asked.questions, bitmaps).groups(bitmaps.of(run.accepts)[0])
+        groups = sorted(marked, key=lambda one: one[0] & -one[0])  # by their first cells
+        numbers = [-1]
+        for group, signature in groups:
             number = self._known.get(signature)
             if number is None:
-                number = self._known[signature] = self._ask(run, at)
-            for start, stop in set_bits(group):
-                table[start:stop] = [number] * (stop - start)
+                number = self._known[signature] = self._ask(run, (group & -group).bit_length() - 1)
+            numbers.append(number)
+        table = [numbers[position] for position in positions([group for group, _ in groups], bitmaps.cells)]
         return self._part(bitmaps, table)
 
     def _part(self, bitmaps: Bitmaps, table: list[int]) -> Part:

@@ -7,7 +7,7 @@ is unknown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from compatcheck.docs.formula import All, AnyPart, Choice, Chosen, Constant, Formula, Negation, Vector
@@ -160,16 +160,26 @@ def number_values(vectors: Iterable[tuple[object, ...]], count: int) -> tuple[li
     return classes, first
 
 
-def set_bits(bitmap: int) -> Iterator[tuple[int, int]]:
-    """Yield where each run of set bits starts and stops."""
-    at = 0
-    while bitmap:
-        zeros = (bitmap & -bitmap).bit_length() - 1
-        bitmap >>= zeros
-        ones = (~bitmap & (bitmap + 1)).bit_length() - 1
-        bitmap >>= ones
-        yield at + zeros, at + zeros + ones
-        at += zeros + ones
+def positions(groups: Sequence[int], cells: int) -> list[int]:
+    """Return for each cell the position, from 1, of the group that it is in; 0 where it is in none.
+
+    `groups` are bitmaps of which no two share a cell. A position is put together from its binary digits, each of which
+    is one bitmap over the cells: what Python does with few large integers takes less than a step for each cell.
+    """
+    digits = [0] * len(groups).bit_length()
+    for position, group in enumerate(groups, 1):
+        for place in range(position.bit_length()):
+            if position >> place & 1:
+                digits[place] |= group
+    ones = int.from_bytes(b"\1" * cells, "big")
+    found = [0] * cells
+    for at in range(0, len(digits), 8):
+        lanes = 0  # a byte for each cell
+        for place, digit in enumerate(digits[at : at + 8]):
+            lanes |= (int.from_bytes(f"{digit:0{cells}b}".encode(), "big") & ones) << place
+        said = lanes.to_bytes(cells, "little")
+        found = [low | high << at for low, high in zip(found, said, strict=True)] if at else list(said)
+    return found
 
 
 @lru_cache(maxsize=4096)

@@ -70,6 +70,16 @@ class Asker:
         self._stated: dict[tuple[str | int, ...], tuple[Asked, bool]] = {}
         self._of_release: dict[str, dict[Formula, Formula]] = {}
 
+    def read(self, release: str) -> None:
+        """Read what all rules and backends of a release ask, so that processes forked afterwards need not."""
+        engine = self._space.resolver.engine(self._space.engine_name, release)
+        for group in self._space.resolver.rules(self._space.engine_name, release).each:
+            for rule in group:
+                self._holds(rule)
+        for backend in self._space.backends(release):
+            for check in engine.program(backend).checks:
+                self.formulas.of(check.predicate)
+
     def asked(self, backend: str, release: str) -> Asked:
         """Return what decides the answers of a backend at a release; questions that say nothing are left out."""
         space = self._space

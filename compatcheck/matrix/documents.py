@@ -57,7 +57,8 @@ def read_files(files: list[tuple[FilePath, bytes]]) -> MergedDocument:
     for path, document in documents:
         if path in parts:
             problems += _repeated(value, document, path, places)
-        at = {where: (str(path), *place) for where, place in document.places.items()}
+        name = str(path)
+        at = {where: (name, line, column) for where, (line, column) in document.places.items()}
         places = merge_places(value, document.value, places, at) if value else at
         value = merge(value, document.value) if value else document.value
     broken = frozenset(where for _, document in documents for where in document.broken)

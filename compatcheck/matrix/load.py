@@ -200,7 +200,7 @@ def _problem(mismatch: Mismatch, document: MergedDocument, file: Path) -> Proble
 
 
 def _key(path: tuple[str | int, ...]) -> str:
-    return "/".join(str(part) for part in path)
+    return "/".join(map(str, path))
 
 
 # --------------------------------------------------------------------------------------------- cache

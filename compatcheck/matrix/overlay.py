@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, TypeVar
 
 APPENDED = frozenset({"changes", "routing", "sources"})
@@ -92,9 +91,13 @@ def _move(items: list[Any], path: Path, by: int, places: dict[Path, T], taken_fr
             places[(*path, index + by, *inner[len(path) + 1 :])] = taken_from[inner]
 
 
-def _inside(value: Any, path: Path) -> Iterator[Path]:
-    """Yield the path of everything inside a value."""
+def _inside(value: Any, path: Path) -> list[Path]:
+    """Return the path of everything inside a value, each before what is inside it."""
+    found: list[Path] = []
     entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in entries:
-        yield (*path, key)
-        yield from _inside(item, (*path, key))
+        inner = (*path, key)
+        found.append(inner)
+        if isinstance(item, (dict, list)):
+            found += _inside(item, inner)
+    return found

@@ -13,6 +13,8 @@ _STOPS = {"by": "refuser", "at": "bites", "effect": "effect"}
 
 def expand(value: Any) -> Any:
     """Return the values with short forms written out; what is not a short form is kept, right or wrong."""
+    if isinstance(value, str):  # most are
+        return value
     if isinstance(value, list):
         return [expand(item) for item in value]
     if not isinstance(value, dict):

@@ -19,6 +19,7 @@ Place = tuple[int, int]
 
 MAX_DEPTH = 64
 _TAG = "tag:yaml.org,2002:"
+_TEXT = f"{_TAG}str"
 _SCALAR_TAGS = frozenset({"str", "int", "float", "bool", "null", "timestamp"})
 _MAX_DIGITS = 18
 _INT = re.compile(r"^[-+]?(0|[1-9][0-9]*)$")
@@ -117,7 +118,10 @@ class _Reader:
         self._seen: set[int] = set()
 
     def build(self, node: Any, path: Path, depth: int) -> Any:
-        self.places.setdefault(path, (node.start_mark.line + 1, node.start_mark.column + 1))
+        mark = node.start_mark
+        self.places.setdefault(path, (mark.line + 1, mark.column + 1))
+        if self._is_text(node):
+            return node.value
         if id(node) in self._seen:
             return self._refuse(
                 node, path, "yaml-alias", "anchors and aliases are not used in matrix files; write the value again"
@@ -137,22 +141,28 @@ class _Reader:
     def _mapping(self, node: Any, path: Path, depth: int) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            key = self._mapping_key(key_node, path)
+            plain = self._is_text(key_node) and key_node.value != "<<"
+            key = key_node.value if plain else self._mapping_key(key_node, path)
             if key is None:
                 continue
-            place = (key_node.start_mark.line + 1, key_node.start_mark.column + 1)
+            inner = (*path, key)
             if key in result:
-                first = self.places[(*path, key)]
-                self._refuse(
-                    key_node,
-                    (*path, key),
-                    "duplicate-key",
-                    f"key {key!r} is already at line {first[0]}, column {first[1]}",
-                )
+                first = self.places[inner]
+                message = f"key {key!r} is already at line {first[0]}, column {first[1]}"
+                self._refuse(key_node, inner, "duplicate-key", message)
                 continue
-            self.places[(*path, key)] = place
-            result[key] = self.build(value_node, (*path, key), depth + 1)
+            mark = key_node.start_mark
+            self.places[inner] = (mark.line + 1, mark.column + 1)
+            plain = self._is_text(value_node)
+            result[key] = value_node.value if plain else self.build(value_node, inner, depth + 1)
         return result
+
+    def _is_text(self, node: Any) -> bool:
+        """Return whether a node is text, met for the first time: most are, and there is nothing to refuse then."""
+        if node.id != "scalar" or node.tag != _TEXT or id(node) in self._seen:
+            return False
+        self._seen.add(id(node))
+        return True
 
     def _mapping_key(self, node: Any, path: Path) -> str | None:
         refusal = self._key_refusal(node)

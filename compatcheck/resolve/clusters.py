@@ -74,17 +74,20 @@ class Cluster(Generic[Q]):
         answers: dict[Any, Answer[Q]] = {}
         others = sorted(self.fields.difference(SIZES))
         frame: Callable[[Any], Any] = attrgetter(*others) if others else (lambda facts: None)
-        left: dict[Any, list[tuple[int, Q]]] = {}
+        left: dict[Any, list[tuple[int, Q]] | None] = {}
 
         def open_for(facts: Any) -> list[tuple[int, Q]]:
             """Return the questions that some sizes, all else being as here, may answer with other than False."""
             if not cache or len(others) == len(names):
                 return members  # asked once, or of no sizes: sorting out first is more work than asking
             at = frame(facts)
-            found = left.get(at)
-            if found is None:
+            if at not in left:
                 if len(left) > _CACHE_LIMIT:
                     left.clear()
+                left[at] = None  # until it is asked again with other sizes
+                return members
+            found = left[at]
+            if found is None:
                 found = left[at] = [(n, q) for n, q in members if not q.never(facts)]
             return found
 
