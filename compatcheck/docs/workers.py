@@ -72,7 +72,7 @@ class Workers(Generic[T]):
         self._todo, writing = os.pipe()
         os.write(writing, b"".join([_TASK.pack(number) for number in range(len(self._tasks))]))
         os.close(writing)
-        for _ in range(min(cores(), len(self._tasks))):
+        for _ in range(min(cores() - 1, len(self._tasks))):
             forked = fork(self._work)
             if forked is None:
                 break

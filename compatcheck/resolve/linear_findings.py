@@ -12,6 +12,11 @@ from compatcheck.resolve.verdict import Finding
 from compatcheck.resolve.words import fill
 
 
+def speaks(selection: LinearSelection) -> bool:
+    """Return whether a finding may be about a selection: there is none where a kernel is taken as it was asked for."""
+    return selection.selected is None or selection.unmatched or selection.forced
+
+
 def from_selection(
     program: LinearProgram, title: str, selection: LinearSelection, facts: Any, line: str | None
 ) -> list[Finding]:

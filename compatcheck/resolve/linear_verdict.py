@@ -64,7 +64,7 @@ class LinearJudge:
         if answer is not None and (answer.kernel not in ruled.kernels or not _refused(ruled)):
             library = self._library.ask(answer, facts)
         # The ids last as long as what is kept of them; `normal.assumed` is kept by the verdict.
-        shown = program.shown(facts)
+        shown = program.shown(facts) if made.speaks(selection) else None
         key = (program, id(selection), answer, ruled, library, shown, id(normal.assumed), normal.answered_as)
         known = self._verdicts.get(key)
         if known is None:

@@ -13,7 +13,6 @@ from compatcheck.matrix.errors import MatrixError, Problem
 from compatcheck.matrix.files import read_bytes
 from compatcheck.matrix.lint import compiles
 from compatcheck.matrix.lint.context import Context
-from compatcheck.matrix.lint.registry import RULES
 from compatcheck.matrix.load import default_path
 from compatcheck.matrix.model import Matrix
 from compatcheck.matrix.parts import with_parts
@@ -114,12 +113,16 @@ class Checking:
         return _sorted(found, [self._file])
 
     def _of_rules(self) -> list[Problem]:
+        from compatcheck.matrix.lint.registry import RULES  # where they are asked: perhaps in another process
+
         context = Context(self._document, self._file)
         problems = [problem for rule in RULES if rule.code in _NEEDED for problem in rule.check(context)]
         return [problem for problem in problems if problem.severity == "error"]
 
 
 def _lint(document: MergedDocument, file: str) -> list[Problem]:
+    from compatcheck.matrix.lint.registry import RULES
+
     context = Context(document, file)
     problems = [problem for rule in RULES for problem in rule.check(context)]
     if all(problem.severity == "warning" for problem in problems):
