@@ -19,6 +19,14 @@ def test_a_file_is_replaced_and_keeps_its_permissions(tmp_path: Path) -> None:
     assert (path.read_bytes(), path.stat().st_mode & 0o777, os.listdir(tmp_path)) == (b"new", 0o640, ["a"])
 
 
+def test_what_the_system_takes_in_parts_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:3]))
+    write_atomically(tmp_path / "a", b"0123456789")
+    write_atomically(tmp_path / "empty", b"")
+    assert ((tmp_path / "a").read_bytes(), (tmp_path / "empty").read_bytes()) == (b"0123456789", b"")
+
+
 def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from compatcheck.docs.workers import Workers
 
 _decoder = msgspec.msgpack.Decoder(Answered)
-LEAST = 2
-"""Backends to ask for which processes of their own are worth their start."""
+MANY = 8
+"""Backends to ask for which it is worth to read ahead what they share."""
 
 
 class Entry(msgspec.Struct, array_like=True):
@@ -77,10 +77,11 @@ class Answering:
 
     def _begin(self, names: list[str]) -> None:
         space = self._space
-        if len(names) >= LEAST and self._workers.several:
-            for release in space.releases:  # compiled and read once, for all processes
+        if names and self._workers.several:
+            for release in space.releases:  # compiled once, for all processes
                 space.resolver.rules(space.engine_name, release)
-                space.asker.read(release)
+                if len(names) >= MANY:
+                    space.asker.read(release)
             self._coming = {name: self._workers.add(_ask, name) for name in names}
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

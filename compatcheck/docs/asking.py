@@ -17,7 +17,7 @@ from compatcheck.docs.smallest import Classes, smallest
 
 if TYPE_CHECKING:
     from compatcheck.docs.bitmaps import Bitmaps
-    from compatcheck.docs.question import Questions
+    from compatcheck.docs.question import Asked, Questions
     from compatcheck.docs.reasons import Reason
     from compatcheck.docs.space import Space
 
@@ -37,6 +37,8 @@ class Asking:
         self._known: dict[Signature, int] = {}
         self._runs: dict[str, Run] = {}
         self._by_questions: dict[Questions, Run] = {}
+        self._by_asked: dict[int, tuple[Asked, Run]] = {}
+        """By the id of what is asked, which is kept with its run."""
         self._strip_of: dict[tuple[Any, ...], int] = {}
         self._featured: dict[str, Featured | None] = {}
         self._features: FeatureAnswers | None = None
@@ -138,10 +140,12 @@ class Asking:
         run = self._runs.get(release)
         if run is None:
             asked = self.space.asker.asked(self.backend, release)
-            run = self._by_questions.get(asked.questions)
+            # Comparing all that is asked takes longer than being asked whether it is the same object.
+            _, run = self._by_asked.get(id(asked)) or (asked, self._by_questions.get(asked.questions))
             if run is None or not run.accepted.issuperset(self.space.kv_of(release)):
                 run = Run(self.space, self.backend, release, asked, self._spans)
                 self._by_questions[asked.questions] = run
+            self._by_asked[id(asked)] = (asked, run)
             self._runs[release] = run
         return run
 

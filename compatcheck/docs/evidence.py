@@ -115,7 +115,9 @@ class Proof(msgspec.Struct, kw_only=True, dict=True):
     def _of(self, kernel: str) -> list[CellEvidence]:
         return [cell for head, cells in self._by_head.items() if _kernel(head, kernel) for cell in cells]
 
-    def _line(self, cells: Iterable[CellEvidence]) -> list[str]:
+    def _line(self, cells: Collection[CellEvidence]) -> list[str]:
+        if not cells:  # of most codes
+            return []
         counts = _counted(cells)
         said = ", ".join(f"{number} {name}" for name, number in counts.items())
         return [f"{self.where}: {said}"] if said else []

@@ -7,15 +7,16 @@ from typing import Any
 
 import msgspec
 
-from compatcheck.matrix.linear_model import Linear
+from compatcheck.matrix.linear_model import Linear, LinearKernel
 from compatcheck.matrix.model import Kernel, Matrix, Rule
 from compatcheck.matrix.records import Limited
 from compatcheck.matrix.versions import contains
 from compatcheck.resolve.backend import in_release
-from compatcheck.resolve.conditions import Compiler
+from compatcheck.resolve.conditions import Compiler, Predicate
 from compatcheck.resolve.configuration import VERSION_FIELDS, Configuration
 from compatcheck.resolve.kernel import KernelProgram
 
+Condition = dict[str, Any] | None
 AXES = frozenset({"sm", *VERSION_FIELDS})
 
 
@@ -28,23 +29,49 @@ class Classes:
         self._library = {
             k.kernel: matrix.kernels[k.kernel] for k in linear.kernels.values() if k.kernel in matrix.kernels
         }
+        self._sms = matrix.sms
         self._programs = [KernelProgram(id_, kernel, matrix.sms) for id_, kernel in self._library.items() if id_]
-        leaves = {(f, repr(c)): (f, c) for condition in self._conditions() for f, c in _leaves(condition)}
-        self._asked = {
-            axis: [compiler.condition({f: c}) for f, c in leaves.values() if f == axis] for axis in sorted(AXES)
-        }
+        self._compiler = compiler
+        everything = list(self._conditions())
+        self._asked = {axis: self._predicates(axis, everything) for axis in sorted(AXES)}
+        self._of_kernel: dict[str, list[Predicate]] = {}
 
-    def _conditions(self) -> Iterator[dict[str, Any] | None]:
+    def _predicates(self, axis: str, conditions: Iterable[Condition]) -> list[Predicate]:
+        """Return each question about an axis once."""
+        leaves = {repr(c): c for condition in conditions for f, c in _leaves(condition) if f == axis}
+        return [self._compiler.condition({axis: constraint}) for constraint in leaves.values()]
+
+    def _conditions(self) -> Iterator[Condition]:
         linear = self._linear
         for kernel in linear.kernels.values():
             yield from (gate.when for gate in kernel.gates)
-            yield from (case.when for case in kernel.compute_where)
+            yield from self._once_taken(kernel)
         yield from (case.when for entry in linear.orders for case in entry.cases)
         yield from (case.when for case in linear.forced)
+
+    def _once_taken(self, kernel: LinearKernel) -> Iterator[Condition]:
+        """Yield what decides the rest of an answer once a kernel was taken."""
+        yield from (case.when for case in kernel.compute_where)
         yield from (rule.when for rule in self._rules)
-        for library in self._library.values():
+        library = self._library.get(kernel.kernel or "")
+        if library is not None:
             yield {"sm": library.sms} if library.sms else None
             yield from (refusal.when for refusal in library.refusals)
+
+    def of_library(self, name: str, version: str) -> tuple[bool | None, ...]:
+        """Return the signature of a FlashInfer version where it is certain that a kernel is taken."""
+        kernel = self._linear.kernels[name]
+        predicates = self._of_kernel.get(name)
+        if predicates is None:
+            predicates = self._of_kernel[name] = self._predicates("flashinfer_version", self._once_taken(kernel))
+        facts = Configuration(flashinfer_version=version)
+        answers: list[bool | None] = [predicate.test(facts) for predicate in predicates]
+        answers += [contains(rule.versions, version) for rule in self._rules if _on(rule, "flashinfer_version")]
+        library = self._library.get(kernel.kernel or "")
+        if library is not None:
+            answers.append(KernelProgram(str(kernel.kernel), library, self._sms).present(version))
+            answers += [contains(text, version) for text in _ranges(library)]
+        return tuple(answers)
 
     def signature(self, axis: str, value: str | None) -> tuple[bool | None, ...]:
         """Return what every question about an axis answers for a value; equal answers cannot be told apart."""

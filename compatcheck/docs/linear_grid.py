@@ -70,10 +70,7 @@ def _ask_everything(space: Space, _: str) -> bytes:
     linear = space.engine.linear
     assert linear is not None
     grid = LinearGrid(space, linear)
-    for release in grid.releases:
-        for scheme in grid.schemes:
-            for ask in grid.asks(release):
-                grid.sheet(release, scheme, ask)
+    grid.number_everything()
     return msgspec.msgpack.encode(grid.answers())
 
 
@@ -106,6 +103,8 @@ class LinearGrid:
         self.reasons = Reasons(space.matrix.rules, space.loaded.placed)
         compiler = self._resolver.engine(self._engine_name, self.newest).compiler
         classes = Classes(space.matrix, linear, compiler)
+        self._classes = classes
+        self._alike_of: dict[str | None, list[int]] = {}
         self._quiet = classes.silent_about_flashinfer
         self.sm_classes = number(classes.signature("sm", sm) for sm in self.sms)
         self.fi_classes = number(classes.signature("flashinfer_version", v) for v in self.flashinfer)
@@ -126,6 +125,8 @@ class LinearGrid:
         """By the id of a verdict, which is kept with the number of its cell."""
         self._sized: dict[tuple[int, int, str, str, int], Verdict] = {}
         self._kept: LinearAnswers | None = None
+        self._place_of: dict[int, int] = {}
+        """Of each kept cell, the number that it has here."""
         self._least = 0
         self._workers: Workers[Space] | None = None
         self._coming: int | None = None
@@ -197,6 +198,13 @@ class LinearGrid:
             sheet = self._sheets[key] = self._recalled(key) or self._asked(release, scheme, ask)
         return sheet
 
+    def number_everything(self) -> None:
+        """Make every sheet: from here on it does not matter in which order they are asked for."""
+        for release in self.releases:
+            for ask in self.asks(release):
+                for scheme in self.schemes:
+                    self.sheet(release, scheme, ask)
+
     def _asked(self, release: str, scheme: str, ask: Ask) -> Sheet:
         base = self._base(release, scheme)
         return Sheet(tuple([self._strip(base, ask, self.sms[at]) for at in leaders(self.sm_classes)]))
@@ -232,27 +240,49 @@ class LinearGrid:
         sheet = self._kept.sheets.get(_name(key)) if self._kept is not None else None
         if self._kept is None or sheet is None:
             return None
-        cells, reasons = self._kept.cells, self._kept.reasons
-        strips: list[tuple[int, ...]] = []
-        for strip in sheet.strips:
-            own = [cells[n] for n in strip]
-            placed = [c._replace(reasons=tuple([self.reasons.add(reasons[n]) for n in c.reasons])) for c in own]
-            strips.append(tuple([self._intern(cell) for cell in placed]))
-        return Sheet(tuple(strips))
+        return Sheet(tuple([tuple([self._placed(number_, self._kept) for number_ in strip]) for strip in sheet.strips]))
+
+    def _placed(self, number_: int, kept: LinearAnswers) -> int:
+        """Return the number that a kept cell has here; reasons are numbered as they are met."""
+        known = self._place_of.get(number_)
+        if known is None:
+            cell = kept.cells[number_]
+            reasons = tuple([self.reasons.add(kept.reasons[n]) for n in cell.reasons])
+            known = self._place_of[number_] = self._intern(cell._replace(reasons=reasons))
+        return known
 
     def _strip(self, base: Normalised, ask: Ask, sm: str) -> tuple[int, ...]:
         """Return the cells of an SM: one where the FlashInfer version cannot matter, else one per class of versions."""
         dtype = dtype_on(self._resolver.matrix, sm, str(base.facts.dtype))
         unsaid = msgspec.structs.replace(base.facts, sm=sm, dtype=dtype, flashinfer_version=None, **ask.fields)
         verdict = self._judge(base, unsaid)
+        judged = self.program(str(unsaid.engine_version)).select(unsaid).judgements
+        settled = not any("flashinfer_version" in one.missing for one in judged)  # also of kernels that come later
         known = verdict.linear is None or verdict.linear.library_kernel is None
-        if self._quiet and known and "flashinfer_version" not in verdict.missing:
+        if self._quiet and known and settled and "flashinfer_version" not in verdict.missing:
             return (self._number(verdict, unsaid),)
-        cells = []
-        for at in leaders(self.fi_classes):
-            facts = msgspec.structs.replace(unsaid, flashinfer_version=self.flashinfer[at])
-            cells.append(self._number(self._judge(base, facts), facts))
-        return tuple(cells) if len(set(cells)) > 1 else (cells[0],)
+        cells: dict[int, int] = {}
+        alike = self._alike(verdict.selected if settled else None)
+        for number_ in alike:
+            if number_ not in cells:
+                version = self.flashinfer[leaders(self.fi_classes)[alike.index(number_)]]
+                facts = msgspec.structs.replace(unsaid, flashinfer_version=version)
+                cells[number_] = self._number(self._judge(base, facts), facts)
+        strip = tuple([cells[number_] for number_ in alike])
+        return strip if len(set(strip)) > 1 else strip[:1]
+
+    def _alike(self, selected: str | None) -> list[int]:
+        """Return for each class of FlashInfer versions the number of those that are one where a kernel is taken.
+
+        `selected` is what is taken whatever the version, None where that is not certain.
+        """
+        known = self._alike_of.get(selected)
+        if known is None:
+            versions = [self.flashinfer[at] for at in leaders(self.fi_classes)]
+            of = self._classes.of_library
+            known = number(versions if selected is None else [of(selected, version) for version in versions])
+            self._alike_of[selected] = known
+        return known
 
     def _judge(self, base: Normalised, facts: Configuration) -> Verdict:
         verdict: Verdict = self._resolver.linear.judge(msgspec.structs.replace(base, facts=facts))

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from compatcheck.docs import header
 from compatcheck.docs.environment import render
-from compatcheck.docs.pages import with_answers, without_answers
+from compatcheck.docs.pages import makers
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
     from compatcheck.docs.site import Site
+
+
+_BLANK_LINES = re.compile(r"\n{3,}")
 
 
 class Making:
@@ -22,10 +26,15 @@ class Making:
     def __init__(self, site: Site, env: Environment) -> None:
         self._site = site
         self._env = env
-        self._makers = without_answers() | with_answers(site)
+        self._makers = makers(site)
+
+    @property
+    def names(self) -> list[str]:
+        """What `files` can be asked for."""
+        return list(self._makers)
 
     def files(self, name: str) -> dict[str, str]:
-        """Return what the pages of a module are on disk: path below the output folder -> text."""
+        """Return what some pages are on disk: path below the output folder -> text."""
         files: dict[str, str] = {}
         for page in self._makers[name](self._site):
             body = render(self._env, page.template, page.variables)
@@ -41,9 +50,5 @@ def make(making: Making, name: str) -> bytes:
 
 def _tidy(body: str) -> str:
     """Return a text without trailing spaces and without more than one blank line in a row, ended by one newline."""
-    lines: list[str] = []
-    for line in body.split("\n"):
-        stripped = line.rstrip()
-        if stripped or (lines and lines[-1]):
-            lines.append(stripped)
-    return "\n".join(lines).rstrip("\n") + "\n"
+    text = "\n".join([line.rstrip() for line in body.split("\n")])
+    return _BLANK_LINES.sub("\n\n", text).strip("\n") + "\n"

@@ -53,7 +53,7 @@ def render_all(
     `compiled` is called before a template is needed: it waits for those that are being compiled ahead.
     """
     from compatcheck.docs.making import Making, make
-    from compatcheck.docs.pages import with_answers, without_answers
+    from compatcheck.docs.pages import without_answers
     from compatcheck.docs.site import Site
     from compatcheck.docs.workers import Workers
 
@@ -64,12 +64,15 @@ def render_all(
         workers.begin()
         compiled()
         files: dict[str, str] = {}
+        left = making.names
         for name in without_answers():
-            files |= making.files(name)
-        site.grid.number_everything()
+            if workers.busy:
+                files |= making.files(name)
+                left.remove(name)
+        site.number_everything()
         # What is answered is read only from here on, so pages may be made side by side.
         with Workers(making) as makers:
-            coming = {name: makers.add(make, name) for name in with_answers(site)}
+            coming = {name: makers.add(make, name) for name in left}
             makers.begin()
             for name, number in coming.items():
                 made = makers.result(number)
@@ -183,9 +186,8 @@ def _files(folder: str, suffix: str) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for inside, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name != "__pycache__"]
-        for path in [os.path.join(inside, name) for name in names if name.endswith(suffix)]:
-            if os.path.isfile(path):
-                found.append((path[len(folder) :], path))
+        paths = [os.path.join(inside, name) for name in names if name.endswith(suffix)]
+        found += [(path[len(folder) :], path) for path in paths if os.path.isfile(path)]
     return sorted(found)
 
 

@@ -34,6 +34,13 @@ class Site:
         self.grid = Grid(loaded, engine_name)
         self.states = States(self.grid)
 
+    def number_everything(self) -> None:
+        """Make what pages share, and give every cell its number: it does not matter afterwards which is made first."""
+        _ = self.catalog, self.evidence
+        self.grid.number_everything()
+        if self.linear is not None:
+            self.linear.number_everything()
+
     @cached_property
     def catalog(self) -> dict[str, Entry]:
         """Every code that a finding can carry."""

@@ -26,7 +26,7 @@ _HEAD = struct.Struct("=HI?")
 
 
 class Workers(Generic[T]):
-    """A context with a process for each core; without any where there is one core. Whoever waits helps.
+    """A context with a process for each core but the own; without any where there is one. Whoever waits helps.
 
     Tasks are handed in by `add`, begun by `begin`, and looked for by `result`. Every process takes the next task from
     one pipe, and writes what came out to a pipe of its own; where it ends, its tasks are left to whoever wants them.
@@ -79,6 +79,13 @@ class Workers(Generic[T]):
             process, reading = forked
             self._processes.append(process)
             self._read[reading] = bytearray()
+
+    @property
+    def busy(self) -> bool:
+        """Whether tasks are being done elsewhere."""
+        if self._read:
+            self._receive(0)
+        return bool(self._read)
 
     def result(self, number: int | None) -> bytes | None:
         """Wait for a task's result. None where it is to be done here: not taken, failed, or its process ended.

@@ -241,8 +241,9 @@ class Compiler:
         """
         key = (what, *map(id, written))
         for known in self._compiled.get(key, ()):
-            if all(self._derived.get(name) is fact for name, fact in known.named):
-                self._named.update(known.named)
+            named = known.named  # most name none
+            if not named or all(self._derived.get(name) is fact for name, fact in named):
+                self._named.update(named)
                 made: T = known.made
                 return made
         with self._making:  # another thread would note the names of what it compiles here

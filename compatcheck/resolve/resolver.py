@@ -246,7 +246,10 @@ class Resolver:
                 missing |= program.missing(facts)
         # The ids of findings last as long as what is kept of them.
         key = (tuple(map(id, findings)), missing, frozenset(kernels))
-        return self._equal_rulings.setdefault(key, Ruled(tuple(findings), missing, frozenset(kernels)))
+        ruled = self._equal_rulings.get(key)
+        if ruled is None:
+            ruled = self._equal_rulings.setdefault(key, Ruled(tuple(findings), missing, frozenset(kernels)))
+        return ruled
 
     def _ask_kernels(self, engine: EngineProgram, facts: Configuration, route: RouteAnswer, ruled: Ruled) -> Library:
         page = None if facts.block_size is None else engine.program(str(facts.backend)).pages.of(facts)

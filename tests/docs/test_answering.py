@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,9 +14,12 @@ import pytest
 from compatcheck.caches import cache_folder
 from compatcheck.docs import answering, linear_grid, workers
 from compatcheck.docs.asking import Asking
+from compatcheck.docs.kept import recall
 from compatcheck.docs.linear_asks import Ask
+from compatcheck.docs.pages import explorer
 from compatcheck.docs.render import render_all
 from compatcheck.docs.sheets import Answered
+from compatcheck.docs.site import Site
 from compatcheck.docs.space import Space
 from compatcheck.matrix.load import LoadedMatrix, load
 from tests.docs.conftest import SMALL
@@ -128,6 +132,23 @@ def test_nothing_is_asked_twice(kept: Path, tmp_path: Path, monkeypatch: pytest.
     assert (asked, ways) == (set(), set())
     assert {path.name: path.stat().st_mtime_ns for path in kept.glob("docs-*.bin")} == before
     assert len(before) == 2
+
+
+def test_everything_is_kept_whichever_process_needed_it(
+    small: LoadedMatrix, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages may all be made in other processes; what these ask would be lost."""
+    monkeypatch.setenv("COMPATCHECK_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(explorer, "pages", lambda site: iter(()))
+    render_all(load(SMALL), tmp_path)
+    answers = recall("linear-vllm", linear_grid.LinearAnswers)
+    grid = Site(small, Path("none")).linear
+    assert answers is not None
+    assert grid is not None
+    for release, scheme in product(grid.releases, grid.schemes):
+        for way in grid.asks(release):
+            grid.sheet(release, scheme, way)
+    assert answers.sheets.keys() == grid.answers().sheets.keys()
 
 
 @pytest.mark.parametrize("name", ["docs-answers-vllm.bin", "docs-linear-vllm.bin"])

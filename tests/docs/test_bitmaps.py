@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compatcheck.docs.bitmaps import Bitmaps
+from compatcheck.docs.bitmaps import Bitmaps, positions
 from compatcheck.docs.formulas import Formulas
 from compatcheck.matrix.records import FactCase
 from compatcheck.resolve.conditions import Compiler
@@ -85,3 +85,14 @@ def test_every_cell(fact: Any, one: Any, other: Any, kind: str) -> None:
     assert "sm" not in restricted.axes
     there = bitmaps.along("sm", [1])
     assert [mask & there for mask in bitmaps.of(restricted)] == [holds & there, may & there]
+
+
+@given(st.lists(st.integers(0, 700), min_size=1, max_size=900))
+def test_positions_of_groups(of: list[int]) -> None:
+    """Zero stands for no group; more groups than a byte can number are parted, too."""
+    masks: dict[int, int] = {}
+    for cell, group in enumerate(of):
+        masks[group] = masks.get(group, 0) | 1 << cell
+    masks.pop(0, None)
+    expected = [0 if group == 0 else list(masks).index(group) + 1 for group in of]
+    assert positions(list(masks.values()), len(of)) == expected

@@ -13,6 +13,7 @@ from compatcheck.docs.linear_grid import LinearCell, LinearGrid
 from compatcheck.docs.linear_states import MARKS, said_of, short
 from compatcheck.docs.site import Site
 from compatcheck.matrix.load import LoadedMatrix
+from compatcheck.matrix.model import JointRule
 from compatcheck.resolve.configuration import Configuration
 
 
@@ -81,6 +82,30 @@ def test_a_note_about_flashinfer_is_not_lost(small: LoadedMatrix) -> None:
     grid = grid_of(loaded)
     for fi in grid.flashinfer:
         compare(loaded, grid, "0.33.0", "nvfp4_w4a4", grid.ask("0.33.0", "PlainNvFp4LinearKernel"), "12.0", fi)
+
+
+def test_a_later_kernels_gate_about_flashinfer_is_not_lost(small: LoadedMatrix) -> None:
+    """What is passed over is shown, too, so it must not be said of all versions where it holds for some."""
+    engine = small.matrix.engines["vllm"]
+    assert engine.linear is not None
+    order = next(case.order for case in engine.linear.orders[-1].cases if case.when is None)
+    later = engine.linear.kernels[order[-1]]
+    gate = JointRule(code="linear-late", words="late", when={"flashinfer_version": "<0.7.0.dev0"})
+    kernels = {**engine.linear.kernels, order[-1]: msgspec.structs.replace(later, gates=[gate])}
+    linear = msgspec.structs.replace(engine.linear, kernels=kernels)
+    engines = {"vllm": msgspec.structs.replace(engine, linear=linear)}
+    quiet = {code: rule for code, rule in small.matrix.rules.items() if rule.kind != "linear"}  # about FlashInfer
+    matrix = msgspec.structs.replace(small.matrix, engines=engines, rules=quiet)
+    loaded = LoadedMatrix(matrix, small.lines, small.digest)
+    grid = grid_of(loaded)
+    refused = set()
+    for ask in grid.asks("0.33.0"):
+        for sm in grid.sms:
+            for fi in grid.flashinfer:
+                compare(loaded, grid, "0.33.0", "nvfp4_w4a4", ask, sm, fi)
+                tried = grid.cell("0.33.0", "nvfp4_w4a4", ask, sm, fi).tried
+                refused |= {one.code == "linear-late" for one in tried if one.kernel == order[-1]}
+    assert refused == {True, False}
 
 
 def test_a_request_that_another_kernel_answers_is_said(grid: LinearGrid) -> None:

@@ -57,6 +57,20 @@ def long(known: str, name: str) -> bytes:
     return b"here"
 
 
+def test_they_are_busy_until_everything_is_done() -> None:
+    with Workers("known") as pool:
+        assert not pool.busy
+        number = pool.add(large, "x")
+        assert not pool.busy
+        pool.begin()
+        assert pool.busy
+        assert pool.result(number) == b"x" * 1_000_000
+        until = time.monotonic() + 10
+        while pool.busy and time.monotonic() < until:
+            time.sleep(0.001)
+        assert not pool.busy
+
+
 def test_results_come_whatever_the_order_and_whoever_did_them() -> None:
     with Workers("outer") as outer:
         numbers = [outer.add(add, str(name)) for name in range(40)]

@@ -18,18 +18,32 @@ class Page(NamedTuple):
     variables: dict[str, Any]
 
 
-def without_answers() -> dict[str, Callable[[Site], Iterator[Page]]]:
-    """Return the makers of pages that need no answers of the grid: they are made while these are asked for."""
-    from compatcheck.docs.pages import evidence, index, kernels, nvfp4_linear, rules, selection
+def without_answers() -> list[str]:
+    """Return the names of those makers that need no answers of the grid: there is time for them while it is asked."""
+    from compatcheck.docs.pages import kernels, rules, selection
 
-    modules = (index, selection, kernels, rules, evidence, nvfp4_linear)
-    return {module.__name__: module.pages for module in modules}
+    return [module.__name__ for module in (rules, selection, kernels)]
 
 
-def with_answers(site: Site) -> dict[str, Callable[[Site], Iterator[Page]]]:
-    """Return the makers of the other pages, those first that take longest."""
-    from compatcheck.docs.pages import attention_backends, changes, explorer, kv_dtypes, nvfp4
+def makers(site: Site) -> dict[str, Callable[[Site], Iterator[Page]]]:
+    """Return what makes the pages, by names of its own, that first which takes longest."""
+    from compatcheck.docs.pages import (
+        attention_backends,
+        changes,
+        evidence,
+        explorer,
+        index,
+        kernels,
+        kv_dtypes,
+        nvfp4,
+        nvfp4_linear,
+        rules,
+        selection,
+    )
 
-    first, *others = ({module.__name__: module.pages} for module in (changes, explorer, nvfp4, kv_dtypes))
-    makers = [first, attention_backends.makers(site), *others]
-    return {name: maker for some in makers for name, maker in some.items()}
+    longest, others = (rules, selection, changes, nvfp4_linear, explorer), (kernels, nvfp4, kv_dtypes, index, evidence)
+    return {
+        **{module.__name__: module.pages for module in longest},
+        **attention_backends.makers(site),
+        **{module.__name__: module.pages for module in others},
+    }

@@ -11,6 +11,7 @@ from compatcheck.resolve.findings import NOT_ASKED
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from compatcheck.docs.catalog import Entry
     from compatcheck.docs.site import Site
 
 KINDS = {
@@ -29,8 +30,11 @@ def pages(site: Site) -> Iterator[Page]:
     entries = list(site.catalog.values())
     groups = [(title, [e for e in entries if e.kind == kind]) for kind, title in KINDS.items()]
     yield Page("rules/index.md", "rules-index.md.j2", {"groups": [(title, found) for title, found in groups if found]})
+    alike: dict[str | None, list[Entry]] = {}
     for entry in entries:
-        alternatives = [e for e in entries if entry.subject and e.subject == entry.subject]
+        alike.setdefault(entry.subject, []).append(entry)
+    for entry in entries:
+        alternatives = alike[entry.subject] if entry.subject else []
         yield Page(
             f"rules/{entry.code}.md",
             "rule.md.j2",
