@@ -91,21 +91,29 @@ class Dependence:
 
     def _digest(self, parts: list[bytes]) -> str:
         """Return the digest of parts, of what all depend on, and of the derived facts that any of these names."""
-        hashed = hashlib.sha256()
-        for part in (self._common, *parts, *[self._facts[name] for name in self._named([self._common, *parts])]):
+        hashed = hashlib.sha256(self._common_digest)
+        for part in (*parts, *[self._facts[name] for name in sorted(self._named(parts, self._commonly_named))]):
             hashed.update(hashlib.sha256(part).digest())
         return hashed.hexdigest()
 
-    def _named(self, parts: list[bytes]) -> list[str]:
-        """Return the derived facts whose names stand anywhere in these parts, or in the facts that do."""
-        found: set[str] = set()
-        open_ = parts
+    @cached_property
+    def _common_digest(self) -> bytes:
+        return hashlib.sha256(self._common).digest()
+
+    @cached_property
+    def _commonly_named(self) -> frozenset[str]:
+        """The derived facts that what all depend on names."""
+        return self._named([self._common], frozenset())
+
+    def _named(self, parts: list[bytes], known: frozenset[str]) -> frozenset[str]:
+        """Return `known` and the derived facts whose names stand in these parts, or in the facts that do."""
+        found, open_ = set(known), parts
         while open_:
             text = b"\0".join(open_)
             new = [name for name in self._facts if name not in found and name.encode() in text]
             found.update(new)
             open_ = [self._facts[name] for name in new]
-        return sorted(found)
+        return frozenset(found)
 
     def _related(self, backend: str) -> list[str]:
         """Return a backend, those whose facts it takes over, and its members with theirs."""
