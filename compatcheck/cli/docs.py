@@ -17,7 +17,7 @@ from compatcheck.cli.own_matrix import own_matrix
 
 if TYPE_CHECKING:
     from compatcheck.docs.site import Site
-    from compatcheck.matrix.load import LoadedMatrix
+    from compatcheck.matrix.load import Checks, LoadedMatrix
 
 
 @click.command()
@@ -63,7 +63,9 @@ def docs(
         if not since and output.exists() and not output.is_dir():
             raise DocsError(f"{output}: is no folder; give another --output")
         with Compiling(templates) as compiling:
-            loaded = load_matrix(matrix_file or own_matrix(), overlays, aside=not since)
+            # What is asked for the first time is compiled as a whole, here; of what is kept, little is.
+            checks: Checks = "rules" if compiling.first else "everything"
+            loaded = load_matrix(matrix_file or own_matrix(), overlays, aside=None if since else checks)
             if since:
                 return _changes(loaded, since, until, templates, output)
             return _pages(loaded, check, templates, output, compiling.wait)

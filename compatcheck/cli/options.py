@@ -15,7 +15,7 @@ from compatcheck.cli.fields import ALIASES, FLAGS, INTEGERS, configuration_of, o
 from compatcheck.resolve.configuration import FIELDS, Configuration
 
 if TYPE_CHECKING:
-    from compatcheck.matrix.load import LoadedMatrix
+    from compatcheck.matrix.load import Checks, LoadedMatrix
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -74,7 +74,7 @@ def given_configuration(values: dict[str, Any]) -> Configuration:
         raise click.UsageError(str(error)) from error
 
 
-def load_matrix(matrix_file: Path | None, overlays: tuple[Path, ...], *, aside: bool = False) -> LoadedMatrix:
+def load_matrix(matrix_file: Path | None, overlays: tuple[Path, ...], *, aside: Checks | None = None) -> LoadedMatrix:
     """Return the matrix; print every problem and leave with exit code 2 where it cannot be used.
 
     With `aside` it may still be being checked: `check_matrix` waits for that.

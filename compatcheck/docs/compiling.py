@@ -21,9 +21,11 @@ class Compiling:
     def __init__(self, templates: Path | None) -> None:
         self._templates = templates
         self._aside: Aside | None = None
+        self.first = _nothing_kept()
+        """Whether none are kept: nothing was ever rendered with this cache."""
 
     def __enter__(self) -> Compiling:
-        if _nothing_kept():
+        if self.first:
             import jinja2  # noqa: F401  # once for both processes
 
             self._aside = Aside.begin(self._compile)

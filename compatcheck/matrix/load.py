@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -33,6 +33,10 @@ _HERE = os.path.dirname(os.path.realpath(__file__))
 _DECIDING = ("model.py", "records.py", "linear_model.py", "documents.py", "shorthand.py", "overlay.py", "load.py")
 """Files of this package that decide what the same YAML becomes: a change in one must not find an older result."""
 _KEPT_DEPTH = 4
+
+
+Checks = Literal["rules", "everything"]
+"""What may be found out in a process of its own: all but whether the matrix compiles, or that too."""
 
 
 class Kept(msgspec.Struct):
@@ -62,7 +66,7 @@ class LoadedMatrix:
     def unchecked(
         cls, matrix: Matrix, lines: dict[str, str], digest: str, compiled: CompiledEntries, check: Callable[[], None]
     ) -> LoadedMatrix:
-        """Return a matrix that compiles, of which `check` will tell whether it is otherwise well-formed."""
+        """Return a matrix of which `check` will tell whether it can be used."""
         loaded = cls(matrix, lines, digest, compiled)
         loaded._pending = check
         return loaded
@@ -108,11 +112,12 @@ def _default() -> str:
     return packaged if os.path.isfile(packaged) else os.path.join(os.path.dirname(package), "matrix.yaml")
 
 
-def load(path: Path | None = None, overlays: tuple[Path, ...] = (), *, aside: bool = False) -> LoadedMatrix:
+def load(path: Path | None = None, overlays: tuple[Path, ...] = (), *, aside: Checks | None = None) -> LoadedMatrix:
     """Return the matrix of a file (default: the packaged one) with overlays merged over it, later ones last.
 
     With `aside` a matrix that is met for the first time may still be checked in a process of its own when this returns:
-    `LoadedMatrix.checked` must be called before anything that was made from it is used.
+    `LoadedMatrix.checked` must be called before anything that was made from it is used. With "everything" it may not
+    even compile, and asking it may raise any exception; `checked` says what is wrong.
 
     Raises `MatrixError` (a `ValueError`) with every problem found, each with file, line and column.
     """
@@ -140,7 +145,7 @@ def load(path: Path | None = None, overlays: tuple[Path, ...] = (), *, aside: bo
             raise MatrixError(unusable)
         _keep(kept_at, made)
 
-    if aside and checking.begin():
+    if aside is not None and checking.begin(everything=aside == "everything"):
         return LoadedMatrix.unchecked(made.matrix, made.lines, digest, compiled, check)
     check()
     return LoadedMatrix(made.matrix, made.lines, digest, compiled)

@@ -3,12 +3,13 @@ from __future__ import annotations
 import contextlib
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from compatcheck import aside
 from compatcheck.matrix.errors import MatrixError, Problem
-from compatcheck.matrix.load import default_path, load
+from compatcheck.matrix.load import Checks, default_path, load
 
 from .samples import SMALL, place_of, planted
 
@@ -136,20 +137,22 @@ def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("two_cores")
-def test_a_matrix_that_is_checked_aside_is_kept_once_it_is_checked(tmp_path: Path, cache: Path) -> None:
+@pytest.mark.parametrize("checks", get_args(Checks))
+def test_a_matrix_that_is_checked_aside_is_kept_once_it_is_checked(checks: Checks, tmp_path: Path, cache: Path) -> None:
     path = written(tmp_path, SMALL)
-    loaded = load(path, aside=True)
+    loaded = load(path, aside=checks)
     assert not cache.exists() or not list((cache / "compatcheck").iterdir())
     loaded.checked()
     (kept,) = (cache / "compatcheck").iterdir()
     loaded.checked()
     assert kept.exists()
-    again = load(path, aside=True)
+    again = load(path, aside=checks)
     again.checked()
     assert again.matrix == loaded.matrix == load(path).matrix
 
 
 @pytest.mark.usefixtures("two_cores")
+@pytest.mark.parametrize("checks", get_args(Checks))
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -159,13 +162,13 @@ def test_a_matrix_that_is_checked_aside_is_kept_once_it_is_checked(tmp_path: Pat
         ("order: [FLASH_ATTN", "order: [FLASH_ATTEN"),  # compiles, and names nothing
     ],
 )
-def test_problems_are_the_same_aside(old: str, new: str, tmp_path: Path, cache: Path) -> None:
+def test_problems_are_the_same_aside(old: str, new: str, checks: Checks, tmp_path: Path, cache: Path) -> None:
     path = written(tmp_path, planted(old, new))
     with pytest.raises(MatrixError) as caught:
-        load(path, aside=True).checked()
+        load(path, aside=checks).checked()
     assert caught.value.problems == refused(path)
     with contextlib.suppress(MatrixError):  # where it compiles it is refused again and again
-        loaded = load(path, aside=True)
+        loaded = load(path, aside=checks)
         for refuses in (loaded.checked, loaded.checked, lambda: loaded.resolver):
             with pytest.raises(MatrixError):
                 refuses()

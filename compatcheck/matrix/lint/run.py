@@ -81,36 +81,42 @@ class Checking:
         self._aside: Aside | None = None
         self._found: list[Problem] | None = None
 
-    def begin(self) -> bool:
-        """Begin to ask the rules in a process of its own; False where that cannot be, or the matrix does not compile.
+    def begin(self, *, everything: bool) -> bool:
+        """Begin to ask the rules in a process of its own; False where that cannot be.
 
-        What compiles can be worked with until `problems` tells.
+        With `everything` it is also found out there whether the matrix compiles, and whoever works with it before
+        `problems` tells may meet any exception. Otherwise that is found out here: False where it does not.
         """
-        try:
-            if compiles.compile_everything(self._matrix, self._compiled):
+        if not everything:
+            try:
+                if compiles.compile_everything(self._matrix, self._compiled):
+                    return False
+            except Exception:  # the rules say better what is wrong than whatever it led to
                 return False
-        except Exception:  # the rules say better what is wrong than whatever it led to
-            return False
-        self._aside = Aside.begin(lambda: msgspec.msgpack.encode(self._of_rules()))
+        find = self._of_everything if everything else self._of_rules
+        self._aside = Aside.begin(lambda: msgspec.msgpack.encode(find()))
         return self._aside is not None
 
     def problems(self) -> list[Problem]:
         """Return the problems; those of the rules first, which know the place."""
         if self._found is None:
-            self._found = self._find()
+            self._found = _sorted(self._find(), [self._file])
         return self._found
 
     def _find(self) -> list[Problem]:
         if self._aside is not None:
             said, self._aside = self._aside.result(), None
-            if said is not None:  # it compiles
-                return _sorted(msgspec.msgpack.decode(said, type=list[Problem]), [self._file])
+            if said is not None:
+                return msgspec.msgpack.decode(said, type=list[Problem])
+        return self._of_everything()
+
+    def _of_everything(self) -> list[Problem]:
         found = self._of_rules()
         if not found:
             wrong = compiles.compile_everything(self._matrix, self._compiled)
             context = Context(self._document, self._file) if wrong else None
             found = [context.problem(path, compiles.CODE, message) for path, message in wrong if context]
-        return _sorted(found, [self._file])
+        return found
 
     def _of_rules(self) -> list[Problem]:
         from compatcheck.matrix.lint.registry import RULES  # where they are asked: perhaps in another process
