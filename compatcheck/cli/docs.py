@@ -77,10 +77,10 @@ def docs(
 def _pages(
     loaded: LoadedMatrix, check: bool, templates: Path | None, output: Path, compiled: Callable[[], None]
 ) -> int:
-    from compatcheck.docs import render
+    from compatcheck.docs import current, render
 
-    digest = render.inputs_digest(loaded, output, templates)
-    if render.known_current(digest, output):
+    digest = current.inputs_digest(loaded, output, templates)
+    if current.known_current(digest, output):
         check_matrix(loaded)
         complain(f"{output}: current")
         return FINE
@@ -92,7 +92,7 @@ def _pages(
         check_matrix(loaded)  # what is wrong with the matrix explains it better
         raise
     differences = render.compare(files, output) if check else render.write(files, output)
-    render.remember(digest, files)
+    current.remember(digest, files)
     if not differences:
         complain(f"{output}: current, {len(files)} files")
         return FINE

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from compatcheck.matrix.linear_model import Linear, LinearKernel
-from compatcheck.matrix.model import Kernel, Matrix, Rule
+from compatcheck.matrix.model import Engine, Kernel, Matrix, Rule
 from compatcheck.matrix.records import Limited
 from compatcheck.matrix.versions import contains
 from compatcheck.resolve.backend import in_release
@@ -23,8 +23,9 @@ AXES = frozenset({"sm", *VERSION_FIELDS})
 class Classes:
     """What linear layers' conditions ask of an axis, and so which of its values are the same to them."""
 
-    def __init__(self, matrix: Matrix, linear: Linear, compiler: Compiler) -> None:
+    def __init__(self, matrix: Matrix, engine: Engine, linear: Linear, compiler: Compiler) -> None:
         self._linear = linear
+        self._facts = engine.facts
         self._rules = [rule for rule in matrix.rules.values() if rule.kind == "linear"]
         self._library = {
             k.kernel: matrix.kernels[k.kernel] for k in linear.kernels.values() if k.kernel in matrix.kernels
@@ -37,9 +38,19 @@ class Classes:
         self._of_kernel: dict[str, list[Predicate]] = {}
 
     def _predicates(self, axis: str, conditions: Iterable[Condition]) -> list[Predicate]:
-        """Return each question about an axis once."""
-        leaves = {repr(c): c for condition in conditions for f, c in _leaves(condition) if f == axis}
+        """Return each question about an axis once, those of derived facts that are named among them."""
+        leaves = {repr(c): c for condition in self._with_facts(conditions) for f, c in _leaves(condition) if f == axis}
         return [self._compiler.condition({axis: constraint}) for constraint in leaves.values()]
+
+    def _with_facts(self, conditions: Iterable[Condition]) -> Iterator[Condition]:
+        """Yield conditions, and those of the derived facts that they name, and so on."""
+        open_, seen = list(conditions), set[str]()
+        while open_:
+            condition = open_.pop()
+            yield condition
+            for name in [field for field, _ in _leaves(condition) if field in self._facts and field not in seen]:
+                seen.add(name)
+                open_ += [case.when for entry in self._facts[name].versions for case in entry.cases]
 
     def _conditions(self) -> Iterator[Condition]:
         linear = self._linear
@@ -104,8 +115,7 @@ class Classes:
         """Whether no note looks at the FlashInfer version: an unknown note is left out, and names nothing missing."""
         notes = [rule for rule in self._rules if rule.effect == "note"]
         return not any(
-            _on(rule, "flashinfer_version") or any(f == "flashinfer_version" for f, _ in _leaves(rule.when))
-            for rule in notes
+            _on(rule, "flashinfer_version") or self._predicates("flashinfer_version", [rule.when]) for rule in notes
         )
 
 
@@ -130,12 +140,12 @@ def _ranges(kernel: Kernel) -> list[str]:
 
 
 def _leaves(condition: Any) -> Iterator[tuple[str, Any]]:
-    """Yield (axis, constraint) for each question that a condition asks of an axis."""
+    """Yield (field, constraint) for each question that a condition asks."""
     for key, constraint in (condition or {}).items():
         if key in ("all_of", "any_of"):
             for part in constraint:
                 yield from _leaves(part)
         elif key == "not":
             yield from _leaves(constraint)
-        elif key in AXES:
+        else:
             yield key, constraint

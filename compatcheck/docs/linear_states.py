@@ -10,7 +10,8 @@ from compatcheck.docs.states import Said
 
 if TYPE_CHECKING:
     from compatcheck.docs.linear_asks import Ask
-    from compatcheck.docs.linear_grid import LinearCell, LinearGrid
+    from compatcheck.docs.linear_grid import LinearGrid
+    from compatcheck.docs.linear_sheets import LinearCell
 
 OTHER = "other"
 """The kernel was asked for, and the release takes another one without an error."""

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from compatcheck.docs.linear_asks import BATCH_INVARIANT, ENGINE, Ask
-from compatcheck.docs.linear_grid import LinearCell, LinearGrid
+from compatcheck.docs.linear_grid import LinearGrid
+from compatcheck.docs.linear_sheets import LinearCell
 from compatcheck.docs.linear_states import said_of
 from compatcheck.docs.states import Said
 from compatcheck.matrix.versions import parse

@@ -127,6 +127,12 @@ class LinearProgram:
             said = self._words[id(lines)] = next(iter(of_release(lines, self.release)), None)
             return said
 
+    @property
+    def stated(self) -> tuple[int, ...]:
+        """What tells releases apart that decide by other entries: what the same entries compile to is one object."""
+        compiled = (self._forced, self._order, *self._gates.values(), *self._compute.values())
+        return tuple([id(one) for one in compiled])
+
     # ----------------------------------------------------------------------------------------- asking
 
     def gates(self, name: str) -> list[Check]:

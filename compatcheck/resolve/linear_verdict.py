@@ -13,7 +13,7 @@ from compatcheck.resolve.linear_env import env_not_in_release, env_refusal
 from compatcheck.resolve.linear_library import LinearLibrary
 from compatcheck.resolve.normalise import ConfigurationError, Normalised
 from compatcheck.resolve.parts import EFFECT_ORDER, NOTHING_SAID, Library, Ruled, verdict_name
-from compatcheck.resolve.rules import Clusters, cluster_rules, compile_rules
+from compatcheck.resolve.rules import Clusters, RuleProgram, cluster_rules, compile_rules
 from compatcheck.resolve.verdict import BITES_ORDER, Finding, LinearAnswer, Verdict
 
 if TYPE_CHECKING:
@@ -144,13 +144,15 @@ class LinearJudge:
         library = linear.kernels[selected].kernel
         return {selected, library} if library else {selected}
 
+    def rules(self, name: str, release: str) -> list[RuleProgram]:
+        """Return the rules about linear layers, compiled for an engine release."""
+        return compile_rules(self._resolver.matrix, self._resolver.engine(name, release).compiler, kind="linear")
+
     def _groups(self, name: str, release: str) -> tuple[Clusters, Clusters]:
         key = (name, release)
         groups = self._rules.get(key)
         if groups is None:
-            programs = compile_rules(
-                self._resolver.matrix, self._resolver.engine(name, release).compiler, kind="linear"
-            )
+            programs = self.rules(name, release)
             early = [program for program in programs if program.rule.bites == "config"]
             groups = self._rules[key] = (cluster_rules(programs), cluster_rules(early))
         return groups

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from compatcheck.caches import cache_folder
-from compatcheck.docs import answering, linear_grid, workers
+from compatcheck.docs import answering, linear_grid, linear_sheets, workers
 from compatcheck.docs.asking import Asking
 from compatcheck.docs.kept import recall
 from compatcheck.docs.linear_asks import Ask
@@ -98,7 +98,7 @@ def asked_for(monkeypatch: pytest.MonkeyPatch) -> tuple[set[str], set[str]]:
             backends.add(self.backend)
             return super().answered()
 
-    def asked(self: linear_grid.LinearGrid, release: str, scheme: str, way: Ask) -> linear_grid.Sheet:
+    def asked(self: linear_grid.LinearGrid, release: str, scheme: str, way: Ask) -> linear_sheets.Sheet:
         linear.add(way.id)
         return ask(self, release, scheme, way)
 
@@ -141,7 +141,7 @@ def test_everything_is_kept_whichever_process_needed_it(
     monkeypatch.setenv("COMPATCHECK_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(explorer, "pages", lambda site: iter(()))
     render_all(load(SMALL), tmp_path)
-    answers = recall("linear-vllm", linear_grid.LinearAnswers)
+    answers = recall("linear-vllm", linear_sheets.LinearAnswers)
     grid = Site(small, Path("none")).linear
     assert answers is not None
     assert grid is not None

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from compatcheck.docs.linear_asks import Ask
-from compatcheck.docs.linear_grid import LinearCell, LinearGrid
+from compatcheck.docs.linear_grid import LinearGrid
+from compatcheck.docs.linear_sheets import LinearCell
 from compatcheck.docs.linear_states import MARKS, said_of, short
 from compatcheck.docs.site import Site
 from compatcheck.matrix.load import LoadedMatrix
-from compatcheck.matrix.model import JointRule
+from compatcheck.matrix.model import DerivedFact, FactCase, FactList, JointRule
 from compatcheck.resolve.configuration import Configuration
 
 
@@ -106,6 +108,42 @@ def test_a_later_kernels_gate_about_flashinfer_is_not_lost(small: LoadedMatrix) 
                 tried = grid.cell("0.33.0", "nvfp4_w4a4", ask, sm, fi).tried
                 refused |= {one.code == "linear-late" for one in tried if one.kernel == order[-1]}
     assert refused == {True, False}
+
+
+def test_a_derived_fact_that_a_release_changes_tells_it_apart(small: LoadedMatrix) -> None:
+    engine, replace = small.matrix.engines["vllm"], msgspec.structs.replace
+    assert engine.linear is not None
+    name, plain = "PlainNvFp4LinearKernel", engine.linear.kernels["PlainNvFp4LinearKernel"]
+    cases = [FactCase(value=True, when={"sm": "9.x"}, until="0.34.0"), FactCase(value=False)]
+    odd = DerivedFact(title="odd", versions=[FactList(since="0.32.0", cases=cases)])
+    gate = JointRule(code="linear-odd", words="odd", when={"odd": True})
+    linear = replace(engine.linear, kernels={**engine.linear.kernels, name: replace(plain, gates=[gate])})
+    releases = {**engine.releases, "0.34.0": engine.releases["0.33.0"]}
+    engine = replace(engine, linear=linear, releases=releases, facts={**engine.facts, "odd": odd})
+    loaded = LoadedMatrix(replace(small.matrix, engines={"vllm": engine}), small.lines, small.digest)
+    grid = grid_of(loaded)
+    for release in grid.releases:
+        for sm in grid.sms:
+            for fi in grid.flashinfer:
+                compare(loaded, grid, release, "nvfp4_w4a4", grid.ask(release, name), sm, fi)
+
+
+@pytest.mark.parametrize("when", [{"sm": "12.1"}, {"flashinfer_version": ">=0.6.15"}])
+def test_what_only_a_derived_fact_asks_is_told_apart(when: dict[str, Any], small: LoadedMatrix) -> None:
+    engine, replace = small.matrix.engines["vllm"], msgspec.structs.replace
+    assert engine.linear is not None
+    sms = {**small.matrix.sms, "12.1": small.matrix.sms["12.0"]}
+    cases = [FactCase(value=True, when=when), FactCase(value=False)]
+    odd = DerivedFact(title="odd", versions=[FactList(since="0.32.0", cases=cases)])
+    gate = JointRule(code="linear-odd", words="odd", when={"odd": True})
+    kernels = {name: replace(kernel, gates=[gate], kernel=None) for name, kernel in engine.linear.kernels.items()}
+    engine = replace(engine, linear=replace(engine.linear, kernels=kernels), facts={**engine.facts, "odd": odd})
+    loaded = LoadedMatrix(replace(small.matrix, sms=sms, engines={"vllm": engine}), small.lines, small.digest)
+    grid = grid_of(loaded)
+    for ask in grid.asks("0.33.0"):
+        for sm in grid.sms:
+            for fi in grid.flashinfer:
+                compare(loaded, grid, "0.33.0", "nvfp4_w4a4", ask, sm, fi)
 
 
 def test_a_request_that_another_kernel_answers_is_said(grid: LinearGrid) -> None:

@@ -11,7 +11,8 @@ from compatcheck.docs.linear_states import short
 
 if TYPE_CHECKING:
     from compatcheck.docs.linear_asks import Ask
-    from compatcheck.docs.linear_grid import LinearCell, LinearGrid
+    from compatcheck.docs.linear_grid import LinearGrid
+    from compatcheck.docs.linear_sheets import LinearCell
     from compatcheck.docs.site import Site
 
 TITLES = {ENGINE: "the engine's choice", BATCH_INVARIANT: "with VLLM_BATCH_INVARIANT"}
