@@ -30,7 +30,7 @@ class Marks:
         routes = self._routes(goes_on)
         self._kernels(routes, self._rules(cells, goes_on, routes))
         base: Signature = (self._questions.unimportable, self._questions.answered_by_model)
-        groups = [(cells, base)]
+        groups = [(cells, base)] if cells else []
         for label, mask in self._marks:
             parted: list[tuple[int, Signature]] = []
             for group, signature in groups:

@@ -36,7 +36,7 @@ READ_CODES = frozenset(
 )
 """Problems of a file that is not readable as a matrix at all, as against one that says something wrong."""
 
-_NEEDED = frozenset({"sm", "name", "release", "reference", "condition", "grant", "version-range", "words"})
+_NEEDED = frozenset({"empty", "sm", "name", "release", "reference", "condition", "grant", "version-range", "words"})
 """Codes of the rules whose problems would surface as crashes, or as answers to another question."""
 
 

@@ -100,6 +100,13 @@ FAULTS = {
     "kernel since": Fault(
         'since: "0.6.12"\n', 'since: "0.6.13"\n', 'since: "0.6.13"', "release", ("libraries.flashinfer",)
     ),
+    # empty
+    "library without releases": Fault(
+        'releases: ["0.6.12", "0.6.14", "0.6.15"]', "releases: []", "releases: []", "empty", ("libraries.flashinfer",)
+    ),
+    "no KV-cache dtype": Fault(
+        "values: [auto, fp8, nvfp4]", "values: []", "values: []", "empty", ("kv_cache_dtypes.1.values",)
+    ),
     # coverage
     "late orders": Fault(
         'priorities:\n      - since: "0.1.0"',
