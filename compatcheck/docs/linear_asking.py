@@ -107,9 +107,12 @@ class LinearAsking:
         dtype = dtype_on(self._resolver.matrix, sm, str(base.facts.dtype))
         unsaid = msgspec.structs.replace(base.facts, sm=sm, dtype=dtype, flashinfer_version=None, **ask.fields)
         verdict = self._judge(base, unsaid)
-        judged = self.program(str(unsaid.engine_version)).select(unsaid).judgements
+        program = self.program(str(unsaid.engine_version))
+        judged = program.select(unsaid).judgements
         settled = not any("flashinfer_version" in one.missing for one in judged)  # also of kernels that come later
-        known = verdict.linear is None or verdict.linear.library_kernel is None
+        known = verdict.linear is None or (
+            verdict.linear.library_kernel is None and program.sure_of_compute(verdict.linear.kernel, unsaid)
+        )
         if self._quiet and known and settled and "flashinfer_version" not in verdict.missing:
             return (self._number(verdict, unsaid),)
         cells: dict[int, int] = {}

@@ -15,6 +15,7 @@ from compatcheck.resolve.backend import in_release
 from compatcheck.resolve.conditions import Compiler, Predicate
 from compatcheck.resolve.configuration import VERSION_FIELDS, Configuration
 from compatcheck.resolve.kernel import KernelProgram
+from compatcheck.resolve.words import asked_fields, placeholders
 
 Condition = dict[str, Any] | None
 AXES = frozenset({"sm", *VERSION_FIELDS})
@@ -36,6 +37,7 @@ class Classes:
         everything = list(self._conditions())
         self._asked = {axis: self._predicates(axis, everything) for axis in sorted(AXES)}
         self._of_kernel: dict[str, list[Predicate]] = {}
+        self._named = asked_fields([name for text in self._texts() for name in placeholders(text)])
 
     def _predicates(self, axis: str, conditions: Iterable[Condition]) -> list[Predicate]:
         """Return each question about an axis once, those of derived facts that are named among them."""
@@ -60,6 +62,16 @@ class Classes:
         yield from (case.when for entry in linear.orders for case in entry.cases)
         yield from (case.when for case in linear.forced)
 
+    def _texts(self) -> Iterator[str]:
+        """Yield the texts of answers: what they name is told apart, too."""
+        linear = self._linear
+        for kernel in linear.kernels.values():
+            yield from (gate.words for gate in kernel.gates)
+        lists = [linear.none_words, linear.forced_words, linear.scheme_words, linear.disabled_words]
+        lists += [linear.unmatched_words, linear.ignored_words, linear.overridden_words]
+        yield from (line.words for lines in lists for line in lines)
+        yield from (words for rule in self._rules for words in rule.words if not words.startswith("/"))
+
     def _once_taken(self, kernel: LinearKernel) -> Iterator[Condition]:
         """Yield what decides the rest of an answer once a kernel was taken."""
         yield from (case.when for case in kernel.compute_where)
@@ -69,8 +81,10 @@ class Classes:
             yield {"sm": library.sms} if library.sms else None
             yield from (refusal.when for refusal in library.refusals)
 
-    def of_library(self, name: str, version: str) -> tuple[bool | None, ...]:
+    def of_library(self, name: str, version: str) -> tuple[object, ...]:
         """Return the signature of a FlashInfer version where it is certain that a kernel is taken."""
+        if "flashinfer_version" in self._named:
+            return (version,)
         kernel = self._linear.kernels[name]
         predicates = self._of_kernel.get(name)
         if predicates is None:
@@ -84,8 +98,10 @@ class Classes:
             answers += [contains(text, version) for text in _ranges(library)]
         return tuple(answers)
 
-    def signature(self, axis: str, value: str | None) -> tuple[bool | None, ...]:
+    def signature(self, axis: str, value: str | None) -> tuple[object, ...]:
         """Return what every question about an axis answers for a value; equal answers cannot be told apart."""
+        if axis in self._named:
+            return (value,)
         facts = msgspec.convert({axis: value}, Configuration)
         answers: list[bool | None] = [predicate.test(facts) for predicate in self._asked[axis]]
         if value is not None and axis in VERSION_FIELDS:
@@ -95,7 +111,7 @@ class Classes:
             answers += [contains(text, value) for kernel in self._library.values() for text in _ranges(kernel)]
         return tuple(answers)
 
-    def of_release(self, release: str) -> tuple[bool | None, ...]:
+    def of_release(self, release: str) -> tuple[object, ...]:
         """Return the signature of an engine release: what it has, and what rules say of it."""
         linear = self._linear
         lines: list[Limited] = [*linear.forced, *linear.options.values()]
@@ -112,7 +128,12 @@ class Classes:
 
     @property
     def silent_about_flashinfer(self) -> bool:
-        """Whether no note looks at the FlashInfer version: an unknown note is left out, and names nothing missing."""
+        """Whether no note looks at the FlashInfer version: an unknown note is left out, and names nothing missing.
+
+        Nor may a text name it.
+        """
+        if "flashinfer_version" in self._named:
+            return False
         notes = [rule for rule in self._rules if rule.effect == "note"]
         return not any(
             _on(rule, "flashinfer_version") or self._predicates("flashinfer_version", [rule.when]) for rule in notes

@@ -141,7 +141,7 @@ class _Reader:
     def _mapping(self, node: Any, path: Path, depth: int) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            plain = self._is_text(key_node) and key_node.value != "<<"
+            plain = key_node.value != "<<" and self._is_text(key_node)
             key = key_node.value if plain else self._mapping_key(key_node, path)
             if key is None:
                 continue

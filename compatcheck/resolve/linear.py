@@ -110,6 +110,10 @@ class LinearProgram:
         elsewhere: Any = self._compute[name].value(facts)
         return self.linear.kernels[name].compute if elsewhere in (None, UNKNOWN) else elsewhere
 
+    def sure_of_compute(self, name: str, facts: Any) -> bool:
+        """Return whether no missing fact could change how a kernel computes a layer."""
+        return self._compute[name].value(facts) is not UNKNOWN
+
     def named_by(self, option: str) -> list[str]:
         """Return the kernels that a value of --linear-backend names and that some order of this release holds."""
         in_order: set[str] = set()

@@ -47,6 +47,7 @@ def compare(loaded: LoadedMatrix, grid: LinearGrid, release: str, scheme: str, a
     assert found == expected, given
     assert [r.words for r in reasons] == [f.words for f in verdict.findings]
     assert (cell.untested is None) == (verdict.untested is None)
+    assert cell.compute == (verdict.linear.compute if verdict.linear is not None else None)
     rejected = {tried.kernel: (tried.words,) for tried in cell.tried if tried.words is not None}
     assert rejected == (verdict.rejected or {})
 
@@ -108,6 +109,39 @@ def test_a_later_kernels_gate_about_flashinfer_is_not_lost(small: LoadedMatrix) 
                 tried = grid.cell("0.33.0", "nvfp4_w4a4", ask, sm, fi).tried
                 refused |= {one.code == "linear-late" for one in tried if one.kernel == order[-1]}
     assert refused == {True, False}
+
+
+@pytest.mark.parametrize("field", ["flashinfer_version", "sm", "engine_version"])
+def test_what_only_a_text_names_is_told_apart(field: str, small: LoadedMatrix) -> None:
+    engine, replace = small.matrix.engines["vllm"], msgspec.structs.replace
+    assert engine.linear is not None
+    first, *others = engine.linear.kernels.items()
+    gate = JointRule(code="linear-never", words=f"not with {{{field}}}", when={"sm": [*small.matrix.sms, "12.1"]})
+    kernels = {first[0]: replace(first[1], gates=[gate]), **{name: replace(one, gates=[]) for name, one in others}}
+    releases = {**engine.releases, "0.34.0": engine.releases["0.33.0"]}
+    engine = replace(engine, releases=releases, linear=replace(engine.linear, kernels=kernels))
+    sms = {**small.matrix.sms, "12.1": small.matrix.sms["12.0"]}
+    loaded = LoadedMatrix(replace(small.matrix, sms=sms, engines={"vllm": engine}), small.lines, small.digest)
+    grid = grid_of(loaded)
+    for release in grid.releases:
+        for ask in grid.asks(release):
+            for sm in grid.sms:
+                for fi in grid.flashinfer:
+                    compare(loaded, grid, release, "nvfp4_w4a4", ask, sm, fi)
+
+
+def test_how_a_kernel_computes_with_a_version_is_told_apart(small: LoadedMatrix) -> None:
+    engine, replace = small.matrix.engines["vllm"], msgspec.structs.replace
+    assert engine.linear is not None
+    cases = [FactCase(value="native", when={"flashinfer_version": "<0.7.0.dev0"})]
+    kernels = {name: replace(one, compute_where=cases, kernel=None) for name, one in engine.linear.kernels.items()}
+    engine = replace(engine, linear=replace(engine.linear, kernels=kernels))
+    loaded = LoadedMatrix(replace(small.matrix, engines={"vllm": engine}), small.lines, small.digest)
+    grid = grid_of(loaded)
+    for ask in grid.asks("0.33.0"):
+        for sm in grid.sms:
+            for fi in grid.flashinfer:
+                compare(loaded, grid, "0.33.0", "nvfp4_w4a4", ask, sm, fi)
 
 
 def test_a_derived_fact_that_a_release_changes_tells_it_apart(small: LoadedMatrix) -> None:

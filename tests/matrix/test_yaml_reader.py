@@ -88,6 +88,11 @@ def test_refused_with_its_place(text: str, code: str, line: int, column: int) ->
     assert problems[0].file == "m.yaml"
 
 
+@pytest.mark.parametrize("key", ['&a "<<"', "&a !!str <<"])
+def test_a_refused_merge_key_is_one_problem(key: str) -> None:
+    assert [(p.code, p.column) for p in refused(f"{{{key}: 1, b: *a}}")] == [("yaml-alias", 2)]
+
+
 def test_all_problems_at_once() -> None:
     assert [p.code for p in refused("a: no\nb: 0x1\nb: 2\nc: !x 1\n")] == [
         "yaml-boolean",

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from packaging.version import InvalidVersion, Version
 
 from compatcheck.matrix.errors import Problem
+from compatcheck.matrix.linear_model import LinearEnvValues, LinearOption, LinearWords
 from compatcheck.matrix.lint.context import Context
 from compatcheck.matrix.model import (
     Backend,
@@ -33,8 +34,19 @@ from compatcheck.matrix.yaml_reader import Path
 CODE = "release"
 Dated = BackendChange | FactList | KvDtypeList | PriorityList
 _HISTORIES: tuple[type[Dated], ...] = (BackendChange, FactList, KvDtypeList, PriorityList)
-Limited = FactCase | JointRule | ModelTypes | PriorityCase | SelectorCheck
-_LIMITED: tuple[type[Limited], ...] = (FactCase, JointRule, ModelTypes, PriorityCase, SelectorCheck)
+Limited = (
+    FactCase | JointRule | LinearEnvValues | LinearOption | LinearWords | ModelTypes | PriorityCase | SelectorCheck
+)
+_LIMITED: tuple[type[Limited], ...] = (
+    FactCase,
+    JointRule,
+    LinearEnvValues,
+    LinearOption,
+    LinearWords,
+    ModelTypes,
+    PriorityCase,
+    SelectorCheck,
+)
 
 
 def check(context: Context) -> list[Problem]:

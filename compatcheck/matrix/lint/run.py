@@ -119,10 +119,13 @@ class Checking:
         return found
 
     def _of_rules(self) -> list[Problem]:
-        from compatcheck.matrix.lint.registry import RULES  # where they are asked: perhaps in another process
+        # Imported where they are asked: perhaps in another process.
+        from compatcheck.matrix.lint import linear
+        from compatcheck.matrix.lint.registry import RULES
 
         context = Context(self._document, self._file)
         problems = [problem for rule in RULES if rule.code in _NEEDED for problem in rule.check(context)]
+        problems += linear.needed(context)
         return [problem for problem in problems if problem.severity == "error"]
 
 

@@ -447,6 +447,12 @@ FAULTS = {
     "mail": Fault("why: They are there.", "why: ask a.b@example.com", "why: ask", "privacy", ("mail",)),
     # linear layers; the section itself is proved clean in test_linear
     "forced linear kernel": in_linear("value: Fp4Kernel}", "value: Fp4Kernle}", "value: Fp4Kernle", ("Fp4Kernel",)),
+    "forced linear kernel that came later": in_linear(
+        'since: "0.1.0"\n          serves', 'since: "0.2.0"\n          serves', "value: Fp4Kernel}", ("0.1.0",)
+    ),
+    "release of a linear option": in_linear(
+        'cutlass: {since: "0.2.0"', "cutlass: {since: soon", "since: soon", ("PEP 440",), "release"
+    ),
     "forced list without an end": in_linear(", {value: null}]", "]", "forced: [", ("{value: null}",)),
     "kernel of a linear option": in_linear(
         "kernels: [Fp4Kernel]", "kernels: [Fp8Kernel]", "Fp8Kernel]", ("Fp4Kernel",)

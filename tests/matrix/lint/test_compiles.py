@@ -16,6 +16,7 @@ from compatcheck.matrix.model import Matrix
 from compatcheck.resolve.engine import EngineProgram
 
 from ..samples import SMALL, planted
+from .faults import LINEAR, ROUTES
 
 
 def context(text: str) -> Context:
@@ -53,6 +54,19 @@ def test_load_refuses_what_could_not_be_asked() -> None:
     document = read_files([(Path("m.yaml"), text.encode())])
     checking = Checking(document, "m.yaml", msgspec.convert(document.value, Matrix), {})
     assert [p.code for p in checking.problems()] == ["condition"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("value: Fp4Kernel}", "value: Fp4Kernle}"), ('{until: "0.2.0", words: none}, ', "")]
+)
+def test_load_refuses_linear_layers_that_could_not_be_asked(old: str, new: str) -> None:
+    text = planted(ROUTES, LINEAR.replace(old, new) + ROUTES)
+    document = read_files([(Path("m.yaml"), text.encode())])
+    matrix = msgspec.convert(document.value, Matrix)
+    assert [p.code for p in Checking(document, "m.yaml", matrix, {}).problems()] == ["linear"]
+    text = planted(ROUTES, LINEAR.replace('sources: [{ref: "vllm/l.py:L@0.1.0"}]', "sources: []") + ROUTES)
+    document = read_files([(Path("m.yaml"), text.encode())])
+    assert Checking(document, "m.yaml", msgspec.convert(document.value, Matrix), {}).problems() == []
 
 
 def test_every_selector_question_compiles() -> None:
