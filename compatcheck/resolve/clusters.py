@@ -81,12 +81,12 @@ class Cluster(Generic[Q]):
             if not cache or len(others) == len(names):
                 return members  # asked once, or of no sizes: sorting out first is more work than asking
             at = frame(facts)
-            if at not in left:
+            found = left.get(at, members)
+            if found is members:
                 if len(left) > _CACHE_LIMIT:
                     left.clear()
                 left[at] = None  # until it is asked again with other sizes
                 return members
-            found = left[at]
             if found is None:
                 found = left[at] = [(n, q) for n, q in members if not q.never(facts)]
             return found
