@@ -117,10 +117,9 @@ class LinearAsking:
             return (self._number(verdict, unsaid),)
         cells: dict[int, int] = {}
         alike = self._alike(verdict.selected if settled else None)
-        for number_ in alike:
+        for at, number_ in zip(leaders(self.fi_classes), alike, strict=True):
             if number_ not in cells:
-                version = self.flashinfer[leaders(self.fi_classes)[alike.index(number_)]]
-                facts = msgspec.structs.replace(unsaid, flashinfer_version=version)
+                facts = msgspec.structs.replace(unsaid, flashinfer_version=self.flashinfer[at])
                 cells[number_] = self._number(self._judge(base, facts), facts)
         strip = tuple([cells[number_] for number_ in alike])
         return strip if len(set(strip)) > 1 else strip[:1]

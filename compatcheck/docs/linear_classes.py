@@ -31,8 +31,7 @@ class Classes:
         self._library = {
             k.kernel: matrix.kernels[k.kernel] for k in linear.kernels.values() if k.kernel in matrix.kernels
         }
-        self._sms = matrix.sms
-        self._programs = [KernelProgram(id_, kernel, matrix.sms) for id_, kernel in self._library.items() if id_]
+        self._programs = {id_: KernelProgram(id_, kernel, matrix.sms) for id_, kernel in self._library.items() if id_}
         self._compiler = compiler
         everything = list(self._conditions())
         self._asked = {axis: self._predicates(axis, everything) for axis in sorted(AXES)}
@@ -94,7 +93,7 @@ class Classes:
         answers += [contains(rule.versions, version) for rule in self._rules if _on(rule, "flashinfer_version")]
         library = self._library.get(kernel.kernel or "")
         if library is not None:
-            answers.append(KernelProgram(str(kernel.kernel), library, self._sms).present(version))
+            answers.append(self._programs[str(kernel.kernel)].present(version))
             answers += [contains(text, version) for text in _ranges(library)]
         return tuple(answers)
 
@@ -107,7 +106,7 @@ class Classes:
         if value is not None and axis in VERSION_FIELDS:
             answers += [contains(rule.versions, value) for rule in self._rules if _on(rule, axis)]
         if value is not None and axis == "flashinfer_version":
-            answers += [program.present(value) for program in self._programs]
+            answers += [program.present(value) for program in self._programs.values()]
             answers += [contains(text, value) for kernel in self._library.values() for text in _ranges(kernel)]
         return tuple(answers)
 

@@ -16,7 +16,7 @@ from compatcheck.matrix.model import Matrix
 from compatcheck.resolve.engine import EngineProgram
 
 from ..samples import SMALL, planted
-from .faults import LINEAR, ROUTES
+from .linear_faults import LINEAR, ROUTES
 
 
 def context(text: str) -> Context:

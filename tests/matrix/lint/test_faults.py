@@ -10,7 +10,9 @@ from compatcheck.matrix.lint import lint_files
 from compatcheck.matrix.lint.registry import RULES
 
 from ..samples import SMALL, lint_text, place_of, planted
-from .faults import FAULTS
+from . import faults, linear_faults
+
+FAULTS = faults.FAULTS | linear_faults.FAULTS
 
 
 def test_sample_is_clean(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from compatcheck.matrix.lint import lint_files
 
 from ..samples import lint_text, planted
-from .faults import LINEAR, ROUTES
+from .linear_faults import LINEAR, ROUTES
 
 
 def test_the_sample_section_is_clean(tmp_path: Path) -> None:
