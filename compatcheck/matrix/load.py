@@ -30,7 +30,16 @@ if TYPE_CHECKING:
     from compatcheck.resolve.conditions import CompiledEntries
 
 _HERE = os.path.dirname(os.path.realpath(__file__))
-_DECIDING = ("model.py", "records.py", "linear_model.py", "documents.py", "shorthand.py", "overlay.py", "load.py")
+_DECIDING = (
+    "model.py",
+    "records.py",
+    "linear_model.py",
+    "yaml_reader.py",
+    "documents.py",
+    "shorthand.py",
+    "overlay.py",
+    "load.py",
+)
 """Files of this package that decide what the same YAML becomes: a change in one must not find an older result."""
 _KEPT_DEPTH = 4
 
