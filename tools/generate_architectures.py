@@ -25,9 +25,9 @@ def architectures_of(wheel: Path) -> set[str]:
         value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
         if isinstance(value, ast.Dict):
             for key, entry in zip(value.keys, value.values, strict=True):
-                named = isinstance(key, ast.Constant) and isinstance(key.value, str)
-                if named and isinstance(entry, ast.Tuple) and len(entry.elts) == 2:
-                    found.add(ast.literal_eval(key))
+                named = key.value if isinstance(key, ast.Constant) else None
+                if isinstance(named, str) and isinstance(entry, ast.Tuple) and len(entry.elts) == 2:
+                    found.add(named)
     return found
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from compatcheck.audit.acknowledged import FILE
 from compatcheck.audit.compare_flashinfer import signature, wheel_lines
-from compatcheck.audit.compare_vllm import VllmComparer
+from compatcheck.audit.compare_vllm import compare_vllm
 from compatcheck.audit.guards import records as guard_records
 from compatcheck.audit.messages import Answer, Request, Source
 from compatcheck.audit.reader import read
@@ -60,15 +60,13 @@ def record_gates(document: Table, loaded: LoadedMatrix, said: Answer) -> list[st
     """Add fingerprints to gates that the file names; return those that it does not name."""
     assert said.vllm is not None
     assert said.vllm_wheel is not None
-    comparer = VllmComparer(
-        loaded, said.vllm_wheel, said.vllm, said.flashinfer_wheel.version if said.flashinfer_wheel else None
-    )
-    comparer.compare()
+    beside = said.flashinfer_wheel.version if said.flashinfer_wheel else None
+    compared = compare_vllm(loaded, said.vllm_wheel, said.vllm, beside)
     entries = {entry["gate"]: entry for entry in document["gates"]}
     missing = [
-        f"differs: {d.kind} {d.subject} {d.aspect} {d.where}: {d.matrix} / {d.library}" for d in comparer.differences
+        f"differs: {d.kind} {d.subject} {d.aspect} {d.where}: {d.matrix} / {d.library}" for d in compared.differences
     ]
-    for item in comparer.not_understood:
+    for item in compared.not_understood:
         gate = f"{item.subject}.{item.aspect}" if item.aspect else item.subject
         if gate not in entries:
             missing.append(f"{gate} {item.digest} {item.place} {item.expression} {item.why}")

@@ -49,11 +49,10 @@ def audit(
     assumed: list[str] = []
     compared = guards = 0
     if said.vllm is not None and said.vllm_wheel is not None:
-        from compatcheck.audit.compare_vllm import VllmComparer
+        from compatcheck.audit.compare_vllm import compare_vllm
 
         beside = said.flashinfer_wheel.version if said.flashinfer_wheel else None
-        engine = VllmComparer(loaded, said.vllm_wheel, said.vllm, beside)
-        engine.compare()
+        engine = compare_vllm(loaded, said.vllm_wheel, said.vllm, beside)
         differences += engine.differences
         unclear += engine.not_understood
         compared += engine.compared

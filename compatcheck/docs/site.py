@@ -6,7 +6,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from compatcheck.docs.catalog import Entry, catalog
+from compatcheck.docs.catalog import catalog
+from compatcheck.docs.catalog_entry import Entry
 from compatcheck.docs.evidence import Proof, read_all
 from compatcheck.docs.grid import Grid
 from compatcheck.docs.linear_grid import LinearGrid

@@ -18,7 +18,7 @@ from compatcheck.resolve.describe import describe_condition, describe_where
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from compatcheck.docs.catalog import Entry
+    from compatcheck.docs.catalog_entry import Entry
     from compatcheck.docs.linear_grid import LinearGrid
     from compatcheck.docs.site import Site
     from compatcheck.matrix.linear_model import LinearKernel

@@ -11,7 +11,7 @@ from compatcheck.resolve.findings import NOT_ASKED
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from compatcheck.docs.catalog import Entry
+    from compatcheck.docs.catalog_entry import Entry
     from compatcheck.docs.site import Site
 
 KINDS = {
