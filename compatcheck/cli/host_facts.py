@@ -119,8 +119,11 @@ def _cuda_of(host: Host) -> str | None:
 def linear_packages(given: Configuration, host: Host) -> dict[str, Any]:
     """Return which optional packages of linear kernels a host with vLLM has, for the fields that are not given.
 
-    A missing b12x decides nothing, since FlashInfer has a module of that name since 0.7.2.
+    A missing b12x decides nothing, since FlashInfer has a module of that name since 0.7.2. A FlashInfer that is there
+    and that vLLM passes over, for want of cubins and nvcc, is none to its linear kernels.
     """
+    from compatcheck.host.problems import vllm_disables_flashinfer
+
     if host.version("vllm") is None:
         return {}
     found = {
@@ -129,4 +132,6 @@ def linear_packages(given: Configuration, host: Host) -> dict[str, Any]:
     }
     if host.version("b12x") is not None:
         found["has_b12x"] = True
+    if vllm_disables_flashinfer.check(host):
+        found["has_flashinfer"] = False
     return {field: value for field, value in found.items() if getattr(given, field) is None}

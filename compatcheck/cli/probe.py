@@ -125,14 +125,17 @@ def _tables(
 def _linear(loaded: LoadedMatrix, tables: list[SupportTable], host: Host | None) -> list[tuple[LinearPick, ...]]:
     """Return the kernels of NVFP4 linear layers for each GPU and the versions that the tables are about.
 
-    A host's optional packages decide too, where its own versions are asked about.
+    A host's toolkit and optional packages decide too, where its own versions are asked about.
     """
-    from compatcheck.cli.host_facts import linear_packages
+    from compatcheck.cli.host_facts import linear_packages, versions_of
     from compatcheck.probe.linear import linear_picks
     from compatcheck.resolve.configuration import Configuration
 
     about = dict.fromkeys((table.sm, table.engine_version, table.flashinfer_version) for table in tables)
-    has = linear_packages(Configuration(), host) if host is not None else {}
+    has: dict[str, Any] = {}
+    if host is not None:
+        found = versions_of(Configuration(), host) | linear_packages(Configuration(), host)
+        has = {field: value for field, value in found.items() if field not in ("engine_version", "flashinfer_version")}
     asked = (
         Configuration(
             sm=sm, engine_version=v, flashinfer_version=fi, **{"has_flashinfer": None if fi else False, **has}

@@ -207,7 +207,7 @@ class Release(Strict, frozen=True, kw_only=True):
     flashinfer: str
     torch: str
     cuda: str | None = None
-    """CUDA version of the torch wheel that it pins, from the default index."""
+    """CUDA version that its own wheel and image are built with (vllm/envs.py:VLLM_MAIN_CUDA_VERSION)."""
     date: str | None = None
 
 

@@ -28,18 +28,7 @@ def linear_picks(loaded: LoadedMatrix, base: Configuration) -> tuple[LinearPick,
         return ()
     picks: list[LinearPick] = []
     for scheme in LINEAR_SCHEMES:
-        asked = Configuration(
-            engine=base.engine,
-            engine_version=base.engine_version,
-            flashinfer_version=base.flashinfer_version,
-            torch_version=base.torch_version,
-            cuda_version=base.cuda_version,
-            sm=base.sm,
-            linear=scheme,
-            has_humming=base.has_humming,
-            has_fbgemm=base.has_fbgemm,
-            has_b12x=base.has_b12x,
-        )
+        asked = msgspec.structs.replace(base, linear=scheme)
         normal = normalise(loaded.matrix, asked)
         verdict: Verdict = loaded.resolver.judge(normal)
         picks.append(

@@ -156,7 +156,9 @@ LINEAR_FIELDS = frozenset(
 )
 """Fields that mean something only where `linear` is given."""
 
-LINEAR_DEFAULTS = {name: DEFAULTS[name] for name in ("engine", "dtype", "use_batch_invariant", "has_flashinfer")}
+LINEAR_DEFAULTS = {
+    name: DEFAULTS[name] for name in ("engine", "dtype", "use_batch_invariant", "cubins_available", "has_flashinfer")
+}
 """What is taken for a linear layer where nothing is given."""
 
 QUIET_DEFAULTS = frozenset(

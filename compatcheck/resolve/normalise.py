@@ -242,11 +242,11 @@ def _library(matrix: Matrix, values: dict[str, Any], answered_as: str | None) ->
 
 def _fill_pins(engine: Engine, release: str, values: dict[str, Any], assumed: list[Assumption]) -> None:
     pins = engine.releases[release]
-    ground = f"what {engine.title} {release} requires"
-    for field, value in (
-        ("flashinfer_version", pins.flashinfer),
-        ("torch_version", pins.torch),
-        ("cuda_version", pins.cuda),
+    required, built = (f"what {engine.title} {release} {verb}" for verb in ("requires", "is built with"))
+    for field, value, ground in (
+        ("flashinfer_version", pins.flashinfer, required),
+        ("torch_version", pins.torch, required),
+        ("cuda_version", pins.cuda, built),
     ):
         if field == "flashinfer_version" and values.get("has_flashinfer") is False:
             continue  # what is not installed has no version, whatever the engine pins

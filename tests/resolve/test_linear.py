@@ -135,7 +135,7 @@ def test_none_left_gives_the_engines_lines(loaded: LoadedMatrix) -> None:
 
 
 def test_the_environment_variable_forces_until_it_is_gone(loaded: LoadedMatrix) -> None:
-    asked = {"sm": "12.0", "nvfp4_gemm_backend": "marlin"}
+    asked = {"sm": "12.0", "nvfp4_gemm_backend": "marlin", "in_features": 4096, "out_features": 4096}
     forced = ask(loaded, engine_version="0.21.0", **asked)
     assert (forced.selected, codes(forced)) == (
         "MarlinNvFp4LinearKernel",
@@ -188,7 +188,7 @@ def test_batch_invariance_overrides_what_it_would_not_pick(
 
 
 def test_an_option_without_a_kernel_is_refused_or_ignored(loaded: LoadedMatrix) -> None:
-    asked = {"sm": "12.0", "linear_backend": "machete"}
+    asked = {"sm": "12.0", "linear_backend": "machete", "in_features": 4096}
     refused = ask(loaded, engine_version="0.27.1", **asked)
     assert refused.engine_reasons == (
         "--linear-backend=machete was requested but no 'machete' kernel exists for NVFP4 layers.",
