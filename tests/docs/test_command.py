@@ -349,3 +349,12 @@ def test_templates_that_are_no_folder_are_refused_though_pages_are_current(outpu
     refused = run(output, "--check", "--templates", str(templates))
     assert refused.return_value == 2
     assert f"{templates}: no such folder of templates" in refused.stderr
+
+
+def test_an_include_of_what_is_not_there_has_its_line(output: Path) -> None:
+    templates = output.parent / "templates"
+    templates.mkdir()
+    (templates / "index.md.j2").write_text('# A\n{% include "nowhere.j2" %}\n', encoding="utf-8")
+    refused = run(output, "--check", "--templates", str(templates))
+    assert refused.return_value == 2
+    assert "index.md.j2:2: no such template: 'nowhere.j2'" in refused.stderr
