@@ -216,6 +216,12 @@ function reason(one, values) {
   ]));
   return node;
 }
+// Runs on the SM that is asked about; those on others prove less, and it is said that they are others.
+function evidence(proof, sm) {
+  const here = proof.filter((line) => line.includes(`(SM ${sm})`));
+  if (here.length) return here.join("; ");
+  return proof.length ? `none on SM ${sm}: known by reading. Elsewhere: ${proof.join("; ")}` : "none from a live run: known by reading";
+}
 function tools() {
   const close = make("button", { type: "button", text: "Close", class: "close" });
   close.addEventListener("click", () => closeDetail());
@@ -245,7 +251,7 @@ function detail() {
       ["Selector", cell.accepts === 1 ? "accepts" : cell.accepts === 0 ? "refuses" : "cannot be told"],
       ["Fails at", cell.failsAt], ["Missing facts", cell.missing.join(", ")], ["Not tested", cell.untested],
       ["Route", route ? `${route.title} (${kernels.map((k) => `${k[0]} ${k[1]}`).join(", ")})` : null], ["Scales", route && route.scale_layout],
-      ["Evidence", proof.length ? proof.join("; ") : "none from a live run: known by reading"],
+      ["Evidence", evidence(proof, state.at)],
       ["Backend since", DATA.backends[backend].since],
       ["Read in", DATA.backends[backend].sources.flatMap((ref, n) => (n ? [document.createTextNode(", "), link(ref)] : [link(ref)]))],
     ]),

@@ -132,6 +132,19 @@ def test_a_refusal_shows_words_sources_and_what_works(page: Browser) -> None:
     assert page.run("document.getElementById('detail-title').dataset.verdict") == "supported"
 
 
+@pytest.mark.parametrize(
+    ("sm", "said"), [("9.0", "H200 (SM 9.0)"), ("12.0", "none on SM 12.0: known by reading. Elsewhere: ")]
+)
+def test_evidence_is_that_of_the_sm(browser: Browser, sm: str, said: str) -> None:
+    published = Path(__file__).parents[2] / "docs" / "explorer.html"
+    browser.open(f"{published.as_uri()}#kv=nvfp4&b=FLASHINFER&at={sm}")
+    found = browser.run(
+        "[...document.querySelectorAll('#detail dt')].find(d => d.textContent === 'Evidence').nextSibling.textContent"
+    )
+    assert said in found
+    assert ("Elsewhere" in found) is (sm != "9.0")
+
+
 def test_keyboard(page: Browser) -> None:
     page.run("document.querySelector('#answers td.cell button').focus()")
     where = "[document.activeElement.dataset.b, document.activeElement.dataset.sm]"
