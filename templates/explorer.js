@@ -94,11 +94,20 @@ function rows() {
 function draw() {
   if (isLinear()) drawLinear();
   else drawAttention();
+  $("asked").textContent = asked();
   if (lost.length) $("status").prepend(`The link asks for ${lost.join(", ")}, which this page does not have; shown without. `);
   const buttons = cells();
   const current = buttons.find((b) => b.getAttribute("aria-expanded") === "true") || buttons[0];
   if (current) current.tabIndex = 0;
   detail();
+}
+// What the form says, for paper, where it is left out.
+function asked() {
+  const chosen = [...$("controls").querySelectorAll("label")].filter((label) => !label.hidden && label.querySelector("select"));
+  const said = chosen.map((label) => `${label.firstChild.textContent.trim()} ${label.querySelector("select").selectedOptions[0].textContent}`);
+  if (!isLinear()) said.push(state.sink === "1" ? "with attention sinks" : "without attention sinks");
+  if (state.f) said.push(`only names with "${state.f}"`);
+  return `${said.join("; ")}.`;
 }
 function drawAttention() {
   const { sms, present, found, tried } = rows();
@@ -207,6 +216,12 @@ function reason(one, values) {
   ]));
   return node;
 }
+// Runs on the SM that is asked about; those on others prove less, and it is said that they are others.
+function evidence(proof, sm) {
+  const here = proof.filter((line) => line.includes(`(SM ${sm})`));
+  if (here.length) return here.join("; ");
+  return proof.length ? `none on SM ${sm}: known by reading. Elsewhere: ${proof.join("; ")}` : "none from a live run: known by reading";
+}
 function tools() {
   const close = make("button", { type: "button", text: "Close", class: "close" });
   close.addEventListener("click", () => closeDetail());
@@ -236,7 +251,7 @@ function detail() {
       ["Selector", cell.accepts === 1 ? "accepts" : cell.accepts === 0 ? "refuses" : "cannot be told"],
       ["Fails at", cell.failsAt], ["Missing facts", cell.missing.join(", ")], ["Not tested", cell.untested],
       ["Route", route ? `${route.title} (${kernels.map((k) => `${k[0]} ${k[1]}`).join(", ")})` : null], ["Scales", route && route.scale_layout],
-      ["Evidence", proof.length ? proof.join("; ") : "none from a live run: known by reading"],
+      ["Evidence", evidence(proof, state.at)],
       ["Backend since", DATA.backends[backend].since],
       ["Read in", DATA.backends[backend].sources.flatMap((ref, n) => (n ? [document.createTextNode(", "), link(ref)] : [link(ref)]))],
     ]),
@@ -256,7 +271,9 @@ function closeDetail() {
 // ---------------------------------------------------------------------------------------- state and events
 
 function hash(s = state) {
-  return Object.entries(s).filter(([name, value]) => value !== DEFAULTS[name]).map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join("&");
+  // The release is always named: the newest of today is not that of the day on which the link is opened.
+  const said = Object.entries(s).filter(([name, value]) => value !== DEFAULTS[name]);
+  return [["v", s.v], ...said.filter(([name]) => name !== "v")].map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join("&");
 }
 function fromHash() {
   const given = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));

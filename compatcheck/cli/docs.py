@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -51,7 +52,7 @@ def docs(
     Exit codes: 0 current or written without a change, 1 something was or would be changed, 2 cannot be done.
     """
     from compatcheck.docs.compiling import Compiling
-    from compatcheck.docs.environment import DocsError
+    from compatcheck.docs.environment import DocsError, templates_folder
 
     if until and not since:
         raise click.UsageError("--until needs --since")
@@ -59,23 +60,31 @@ def docs(
         raise click.UsageError("--since prints to the terminal; it goes with neither FILES nor --check")
     try:
         if files:
-            return _regions(files, check, lambda: load_matrix(matrix_file or own_matrix(), overlays), output)
+            asked = _options(None, output, matrix_file, overlays)
+            return _regions(files, check, lambda: load_matrix(matrix_file or own_matrix(), overlays), output, asked)
         if not since and output.exists() and not output.is_dir():
             raise DocsError(f"{output}: is no folder; give another --output")
+        templates_folder(templates)
         with Compiling(templates) as compiling:
             # What is asked for the first time is compiled as a whole, here; of what is kept, little is.
             checks: Checks = "rules" if compiling.first else "everything"
             loaded = load_matrix(matrix_file or own_matrix(), overlays, aside=None if since else checks)
             if since:
                 return _changes(loaded, since, until, templates, output)
-            return _pages(loaded, check, templates, output, compiling.wait)
+            asked = _options(templates, output, matrix_file, overlays)
+            return _pages(loaded, check, templates, output, compiling.wait, asked)
     except DocsError as error:
         complain(str(error), lines=True)
         return USAGE
 
 
 def _pages(
-    loaded: LoadedMatrix, check: bool, templates: Path | None, output: Path, compiled: Callable[[], None]
+    loaded: LoadedMatrix,
+    check: bool,
+    templates: Path | None,
+    output: Path,
+    compiled: Callable[[], None],
+    asked: str,
 ) -> int:
     from compatcheck.docs import current, render
 
@@ -104,7 +113,7 @@ def _pages(
         complain(f"and {len(differences) - _NAMED} more")
     if check:
         click.echo(
-            f"{len(differences)} of {len(files)} files differ. Mend: compatcheck docs{_options(templates, output)}",
+            f"{len(differences)} of {len(files)} files differ. Mend: compatcheck docs{asked}",
             err=True,
         )
     return FINDINGS
@@ -114,12 +123,14 @@ _NAMED = 20
 """Files that are named one by one; the diff has them all."""
 
 
-def _options(templates: Path | None, output: Path) -> str:
-    said = f" --templates {templates}" if templates else ""
-    return said + (f" --output {output}" if output != Path("docs") else "")
+def _options(templates: Path | None, output: Path, matrix_file: Path | None, overlays: tuple[Path, ...]) -> str:
+    """Return what has to be given again for the same pages."""
+    given = [("--matrix", matrix_file), *(("--overlay", overlay) for overlay in overlays), ("--templates", templates)]
+    given += [("--output", output if output != Path("docs") else None)]
+    return "".join(f" {option} {shlex.quote(str(path))}" for option, path in given if path is not None)
 
 
-def _regions(files: tuple[Path, ...], check: bool, load: Callable[[], LoadedMatrix], output: Path) -> int:
+def _regions(files: tuple[Path, ...], check: bool, load: Callable[[], LoadedMatrix], output: Path, asked: str) -> int:
     import difflib
 
     from compatcheck.docs.environment import DocsError
@@ -159,7 +170,7 @@ def _regions(files: tuple[Path, ...], check: bool, load: Callable[[], LoadedMatr
     if errors:
         return USAGE
     if changed and check:
-        complain(f"Mend: compatcheck docs {' '.join(map(str, changed))}")
+        complain(f"Mend: compatcheck docs{asked} {' '.join(shlex.quote(str(path)) for path in changed)}")
     return FINDINGS if changed else FINE
 
 

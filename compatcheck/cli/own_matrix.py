@@ -7,6 +7,7 @@ from pathlib import Path
 
 from compatcheck.matrix.errors import MatrixError
 from compatcheck.matrix.files import read_bytes
+from compatcheck.matrix.parts import named_parts
 
 _SCHEMA = re.compile(rb"^(\xef\xbb\xbf)?schema:", re.MULTILINE)
 
@@ -30,9 +31,23 @@ def states_schema(path: Path) -> bool:
 def matrix_first(files: list[Path]) -> list[Path]:
     """Return files with the matrix before its overlays: pre-commit hands them over by name.
 
-    Where none is a matrix, they are overlays of the working directory's own one, if it has one.
+    A part of a matrix stands for the matrix that includes it. Where none is a matrix, they are overlays of the working
+    directory's own one, if it has one.
     """
+    files = list(dict.fromkeys(_whole(path) for path in files))
     if not files or states_schema(files[0]):
         return files
     matrix = next((path for path in files if states_schema(path)), None) or own_matrix()
     return files if matrix is None else [matrix, *[path for path in files if path != matrix]]
+
+
+def _whole(path: Path) -> Path:
+    """Return the matrix.yaml above a file's folder where it includes the file, else the file."""
+    matrix = path.parent.parent / "matrix.yaml"
+    if states_schema(path) or not states_schema(matrix):
+        return path
+    try:
+        parts = [Path(name) for name, _ in named_parts(str(matrix), str(matrix))]
+    except MatrixError:  # linting it says so
+        return matrix
+    return matrix if any(part.samefile(path) for part in parts if path.is_file()) else path

@@ -22,6 +22,9 @@ def add_combinations(engine: Engine, found: dict[str, Entry]) -> None:
         layers.sort(key=lambda layer: parse(layer.since))
         for layer in layers:
             for rule in rules_of(layer):
+                span = _span(rule, layer, backend)
+                if span is None:
+                    continue  # a later change of the rules came before it could speak
                 entry = found.get(rule.code)
                 if entry is None:
                     entry = found[rule.code] = Entry(
@@ -38,7 +41,7 @@ def add_combinations(engine: Engine, found: dict[str, Entry]) -> None:
                 for words in (rule.words, *rule.more_words):
                     add(entry.words, words)
                 add(entry.backends, name)
-                spans.setdefault(rule.code, {}).setdefault(_span(rule, layer, backend), []).append(name)
+                spans.setdefault(rule.code, {}).setdefault(span, []).append(name)
                 add(entry.when, describe_condition(rule.when))
                 add(entry.conditions, rule.when)
                 read = _at(layer.sources or backend.sources, rule.since or layer.since)
@@ -68,12 +71,18 @@ def _fields(condition: Any) -> set[str]:
     return found
 
 
-def _span(rule: JointRule, layer: Backend | BackendChange, backend: Backend) -> str:
-    """Return the releases in which a joint rule speaks, as a range; a later change of the rules ends it."""
+def _span(rule: JointRule, layer: Backend | BackendChange, backend: Backend) -> str | None:
+    """Return the releases in which a joint rule speaks, as a range; a later change of the rules ends it.
+
+    None where there is no such release.
+    """
     since = max((s for s in (rule.since, layer.since) if s), key=parse)
     later = [c.since for c in backend.changes if c.joint_rules is not None and parse(c.since) > parse(layer.since)]
     ends = [end for end in (rule.until, backend.until, *later) if end]
-    return f">={since}" + (f",<{min(ends, key=parse)}" if ends else "")
+    if not ends:
+        return f">={since}"
+    until = min(ends, key=parse)
+    return f">={since},<{until}" if parse(since) < parse(until) else None
 
 
 def _at(sources: list[Source], since: str) -> list[Source]:

@@ -25,6 +25,12 @@ def default_templates() -> Path:
     return packaged if packaged.is_dir() else _HERE.parent.parent / "templates"
 
 
+def templates_folder(folder: Path | None) -> None:
+    """Raise `DocsError` where a folder of templates is asked for that there is not."""
+    if folder is not None and not folder.is_dir():
+        raise DocsError(f"{folder}: no such folder of templates")
+
+
 def environment(folder: Path | None = None) -> Environment:
     """Return an environment over a folder of templates, which may lack some: the packaged ones fill in.
 
@@ -32,8 +38,7 @@ def environment(folder: Path | None = None) -> Environment:
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-    if folder is not None and not folder.is_dir():
-        raise DocsError(f"{folder}: no such folder of templates")
+    templates_folder(folder)
     folders = [folder, default_templates()] if folder else [default_templates()]
     env = Environment(
         loader=FileSystemLoader(folders),
@@ -63,7 +68,8 @@ def render(env: Environment, template: str, variables: dict[str, Any]) -> str:
     except TemplateSyntaxError as error:
         raise DocsError(f"{error.name or template}:{error.lineno}: {error.message}") from error
     except TemplateNotFound as error:
-        raise DocsError(f"{template}: no such template: {error}") from error
+        where = _place(error, env) or template
+        raise DocsError(f"{where}: no such template: {error}") from error
     except RecursionError as error:
         raise DocsError(f"{_place(error, env) or template}: includes, or calls, itself without end") from error
     except (TemplateError, TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:

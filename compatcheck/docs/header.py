@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 State = Literal["current", "missing", "out of date", "edited by hand", "not generated"]
@@ -21,9 +22,13 @@ def digest(text: str) -> str:
     return hashlib.sha256(_DIGEST.sub(_BLANK, text, count=1).encode()).hexdigest()[:16]
 
 
-def with_header(body: str, template: str, *, html: bool) -> str:
-    """Return a rendered body with its header. The first line of HTML stays first, since it is the doctype."""
-    line = f"<!-- {_MARK}matrix.yaml and {template}: do not edit; {_BLANK} -->\n"
+def with_header(body: str, sources: Sequence[str], *, html: bool) -> str:
+    """Return a rendered body with its header, which names what it was made from.
+
+    The first line of HTML stays first, since it is the doctype.
+    """
+    made_from = f"{', '.join(sources[:-1])} and {sources[-1]}".replace("--", "- -")  # which would end the comment
+    line = f"<!-- {_MARK}{made_from}: do not edit; {_BLANK} -->\n"
     if html:
         first, _, rest = body.partition("\n")
         text = f"{first}\n{line}{rest}"

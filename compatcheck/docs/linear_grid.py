@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -57,6 +58,15 @@ class LinearGrid(LinearAsking):
             for ask in self.asks(release):
                 for scheme in self.schemes:
                     self.sheet(release, scheme, ask)
+
+    @cached_property
+    def columns(self) -> list[list[str]]:
+        """The SMs of which the same is said, together, whatever is asked without sizes."""
+        sheets = [self.sheet(r, scheme, ask) for r in self.releases for ask in self.asks(r) for scheme in self.schemes]
+        found: dict[tuple[tuple[int, ...], ...], list[str]] = {}
+        for sm, place in zip(self.sms, self.sm_classes, strict=True):
+            found.setdefault(tuple([sheet.strips[place] for sheet in sheets]), []).append(sm)
+        return list(found.values())
 
     def cell(self, release: str, scheme: str, ask: Ask, sm: str, fi: str | None = None) -> LinearCell:
         """Return a cell; FlashInfer is the one that the release pins unless given."""

@@ -25,14 +25,6 @@ class Pick(NamedTuple):
     said: Said
 
 
-def columns(grid: LinearGrid) -> list[list[str]]:
-    """Return the SMs in columns: those that linear layers cannot tell apart together."""
-    found: dict[int, list[str]] = {}
-    for sm, number in zip(grid.sms, grid.sm_classes, strict=True):
-        found.setdefault(number, []).append(sm)
-    return list(found.values())
-
-
 def pick(grid: LinearGrid, cell: LinearCell, ask: Ask) -> Pick:
     """Return what a cell says, for a table."""
     return Pick(cell.selected, cell.compute, said_of(grid, cell, ask))
@@ -41,7 +33,7 @@ def pick(grid: LinearGrid, cell: LinearCell, ask: Ask) -> Pick:
 def picks(grid: LinearGrid, release: str, scheme: str, id_: str, fi: str | None = None) -> list[Pick]:
     """Return what a way to ask gives on each column of SMs."""
     ask = grid.ask(release, id_)
-    return [pick(grid, grid.cell(release, scheme, ask, sms[0], fi), ask) for sms in columns(grid)]
+    return [pick(grid, grid.cell(release, scheme, ask, sms[0], fi), ask) for sms in grid.columns]
 
 
 def runs(values: Sequence[str], answer: Callable[[str], Any]) -> list[dict[str, Any]]:
@@ -77,7 +69,7 @@ def changes(grid: LinearGrid, old: str, new: str) -> list[dict[str, Any]]:
         for id_ in (ENGINE, BATCH_INVARIANT):
             moved: dict[tuple[Pick, Pick], list[str]] = {}
             for was, now, sms in zip(
-                picks(grid, old, scheme, id_), picks(grid, new, scheme, id_), columns(grid), strict=True
+                picks(grid, old, scheme, id_), picks(grid, new, scheme, id_), grid.columns, strict=True
             ):
                 if was != now:
                     moved.setdefault((was, now), []).extend(sms)

@@ -39,7 +39,8 @@ class Making:
         for page in self._makers[name](self._site):
             body = render(self._env, page.template, page.variables)
             html = page.path.endswith(".html")
-            files[page.path] = header.with_header(_tidy(body), f"templates/{page.template}", html=html)
+            sources = [*self._site.named, f"templates/{page.template}"]
+            files[page.path] = header.with_header(_tidy(body), sources, html=html)
         return files
 
 

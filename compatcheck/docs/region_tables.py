@@ -155,8 +155,18 @@ def _one_of(name: str, value: str, known: Iterable[str]) -> str:
     if value in choices:
         return value
     near = difflib.get_close_matches(value, choices, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(choices[-12:])}"
+    hint = f"did you mean {near[0]}?" if near else f"there are: {_some(choices)}"
     raise DocsError(f"{name}={value or '(nothing)'} is not known; {hint}")
+
+
+def _some(choices: list[str]) -> str:
+    shown = choices if len(choices) <= _LISTED else choices[-_LISTED // 2 :]
+    more = len(choices) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+_LISTED = 24
+"""How many choices are listed in full; of more, the last ones are, which are the newest releases."""
 
 
 def _sentence(said: Said) -> str:

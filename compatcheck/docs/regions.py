@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _BEGIN = re.compile(r"^(?P<indent>[ \t]*)<!--\s*compatcheck:begin\b(?P<rest>.*?)-->[ \t]*$")
 _END = re.compile(r"^[ \t]*<!--\s*compatcheck:end\s*-->[ \t]*$")
 _ANY = re.compile(r"<!--\s*compatcheck:\s*(begin|end)?")
+_INLINE = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
+"""Inline code, which may speak of markers."""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 """A line as Markdown has it: a form feed or a line separator of Unicode ends none."""
 _FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<marks>`{3,}(?=[^`]*$)|~{3,})")
@@ -57,7 +59,7 @@ def find_regions(lines: list[str], file: str) -> list[Region]:
             elif marks.startswith(fence[0]) and deep <= fence[1] + 3 and content.strip() == marks:
                 fence = None
             continue
-        if fence is not None or not _ANY.search(content):
+        if fence is not None or not _ANY.search(_INLINE.sub("", content)):
             continue
         where = f"{file}:{number + 1}"
         begin = _BEGIN.match(content)

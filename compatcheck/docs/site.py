@@ -28,6 +28,8 @@ class Site:
     def __init__(self, loaded: LoadedMatrix, output: Path, engine_name: str = "vllm") -> None:
         loaded = Shown(loaded, output)
         self.loaded = loaded
+        self.named = [name for name in loaded.files() if name not in loaded.matrix.include]
+        """The matrix and its overlays, without the matrix's parts."""
         self.matrix: Matrix = loaded.matrix
         self.engine: Engine = loaded.matrix.engines[engine_name]
         self.engine_name = engine_name

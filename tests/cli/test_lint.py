@@ -233,3 +233,18 @@ def test_packaged_matrix(lint: Run) -> None:
     done = lint("--format", "json")
     assert json.loads(done.stdout)["errors"] == 0
     assert done.returncode == 0
+
+
+def test_a_part_is_checked_as_part_of_its_matrix(tmp_path: Path, lint: Run) -> None:
+    (tmp_path / "matrix").mkdir()
+    (tmp_path / "matrix.yaml").write_text("include: [matrix/rules.yaml]\n" + SMALL, "utf-8")
+    rules = tmp_path / "matrix" / "rules.yaml"
+    rules.write_text("rules: {}\n", encoding="utf-8")
+    assert lint("matrix/rules.yaml").returncode == 0
+    rules.write_text("rules: {broken: {title: Nothing else is said.}}\n", encoding="utf-8")
+    found = lint("matrix/rules.yaml")
+    assert found.returncode == 1
+    assert found.stdout.startswith("matrix/rules.yaml:1:")
+    alone = tmp_path / "matrix" / "other.yaml"  # which nobody includes: an overlay of the matrix here
+    alone.write_text("rules: {broken: {title: Nothing else is said.}}\n", encoding="utf-8")
+    assert "matrix/other.yaml:1:" in lint("matrix/other.yaml").stdout

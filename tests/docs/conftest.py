@@ -63,7 +63,8 @@ def explorer(real_site: Site) -> Path:
     (page,) = pages(real_site)
     path = real_site.output / "explorer.html"
     path.write_text(
-        with_header(render(environment(), page.template, page.variables), page.template, html=True), "utf-8"
+        with_header(render(environment(), page.template, page.variables), ["matrix.yaml", page.template], html=True),
+        "utf-8",
     )
     return path
 

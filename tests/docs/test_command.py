@@ -43,7 +43,7 @@ def test_check_writes_nothing_and_shows_a_diff(output: Path) -> None:
     assert result.stdout.startswith("--- /dev/null")
     assert "+# What works with what" in result.stdout
     assert "index.md: missing" in result.stderr
-    assert f"Mend: compatcheck docs --output {output}" in result.stderr
+    assert f"Mend: compatcheck docs --matrix {SMALL} --output {output}" in result.stderr
 
 
 def test_hand_edit_is_told_from_an_old_version(output: Path) -> None:
@@ -52,7 +52,7 @@ def test_hand_edit_is_told_from_an_old_version(output: Path) -> None:
     old = output / "kernels.md"
     from compatcheck.docs.header import with_header
 
-    old.write_text(with_header("# Kernels\n", "templates/kernels.md.j2", html=False), encoding="utf-8")
+    old.write_text(with_header("# Kernels\n", ["matrix.yaml", "templates/kernels.md.j2"], html=False), encoding="utf-8")
     result = run(output, "--check")
     assert "index.md: edited by hand" in result.stderr
     assert "kernels.md: out of date" in result.stderr
@@ -324,3 +324,37 @@ def test_a_matrix_that_cannot_be_used_is_said_and_nothing_is_written(
     assert str(path) in result.stderr
     assert not (tmp_path / "docs").exists()
     assert not list((tmp_path / "cache").rglob("*.bin"))
+
+
+def test_an_overlay_is_named_by_the_pages_and_by_the_way_to_mend_them(output: Path) -> None:
+    overlay = output.parent / "our site.yaml"
+    overlay.write_text("rules: {old-library: {fix: Ask us.}}\n", encoding="utf-8")
+    drifted = run(output, "--check", "--overlay", str(overlay))
+    assert f"Mend: compatcheck docs --matrix {SMALL} --overlay '{overlay}' --output {output}" in drifted.stderr
+    assert run(output, "--overlay", str(overlay)).return_value == 1
+    page = (output / "rules" / "old-library.md").read_text(encoding="utf-8")
+    assert "from small.yaml, our site.yaml and templates/rule.md.j2: do not edit" in page.splitlines()[0]
+    readme = output.parent / "README.md"
+    readme.write_text("<!-- compatcheck:begin releases -->\n<!-- compatcheck:end -->\n", encoding="utf-8")
+    said = run(output, "--check", "--overlay", str(overlay), str(readme)).stderr
+    assert f"--overlay '{overlay}' --output {output} {readme}" in said
+
+
+@pytest.mark.parametrize("kind", ["missing", "a file"])
+def test_templates_that_are_no_folder_are_refused_though_pages_are_current(output: Path, kind: str) -> None:
+    templates = output.parent / "templates"
+    if kind == "a file":
+        templates.write_text("", encoding="utf-8")
+    assert run(output, "--check").return_value == 0
+    refused = run(output, "--check", "--templates", str(templates))
+    assert refused.return_value == 2
+    assert f"{templates}: no such folder of templates" in refused.stderr
+
+
+def test_an_include_of_what_is_not_there_has_its_line(output: Path) -> None:
+    templates = output.parent / "templates"
+    templates.mkdir()
+    (templates / "index.md.j2").write_text('# A\n{% include "nowhere.j2" %}\n', encoding="utf-8")
+    refused = run(output, "--check", "--templates", str(templates))
+    assert refused.return_value == 2
+    assert "index.md.j2:2: no such template: 'nowhere.j2'" in refused.stderr

@@ -88,6 +88,26 @@ def test_permalink_leads_back_to_the_cell(page: Browser, explorer: Path) -> None
     assert page.run("document.getElementById('detail').hidden") is True
 
 
+def test_a_link_names_the_release(page: Browser, real_grid: Grid) -> None:
+    page.run("document.querySelector('button[data-b=FLASH_ATTN][data-sm=\"8.0\"]').click()")
+    assert f"v={real_grid.newest}&" in page.run("location.hash")
+    assert f"v={real_grid.newest}&" in page.run("document.querySelector('#detail .tools a').href")
+
+
+def test_paper_says_what_was_asked(page: Browser, real_grid: Grid) -> None:
+    choose(page, "kv", "fp8")
+    seen = "getComputedStyle(document.getElementById('asked')).display"
+    assert page.run(seen) == "none"
+    page.page("Emulation.setEmulatedMedia", media="print")
+    try:
+        assert page.run(seen) == "block"
+        said = page.run("document.getElementById('asked').textContent")
+    finally:
+        page.page("Emulation.setEmulatedMedia", media="")
+    for part in (f"vLLM {real_grid.newest}", "FlashInfer ", "KV-cache dtype fp8", "Head size 128", "without attention"):
+        assert part in said
+
+
 @pytest.mark.parametrize("asked", ["kv=nvfp5", "v=0.99.0", "head=999", "fi=9.9.9", "sm=13.0"])
 def test_a_link_to_what_is_not_there_opens_no_other_cell(page: Browser, asked: str) -> None:
     page.run(f"location.hash = '{asked}&b=FLASHINFER&at=9.0'")
@@ -110,6 +130,19 @@ def test_a_refusal_shows_words_sources_and_what_works(page: Browser) -> None:
     page.run("[...document.querySelectorAll('#detail li a')].find(a => a.textContent === 'backend FLASHINFER').click()")
     page.run("new Promise(done => setTimeout(done, 50))")
     assert page.run("document.getElementById('detail-title').dataset.verdict") == "supported"
+
+
+@pytest.mark.parametrize(
+    ("sm", "said"), [("9.0", "H200 (SM 9.0)"), ("12.0", "none on SM 12.0: known by reading. Elsewhere: ")]
+)
+def test_evidence_is_that_of_the_sm(browser: Browser, sm: str, said: str) -> None:
+    published = Path(__file__).parents[2] / "docs" / "explorer.html"
+    browser.open(f"{published.as_uri()}#kv=nvfp4&b=FLASHINFER&at={sm}")
+    found = browser.run(
+        "[...document.querySelectorAll('#detail dt')].find(d => d.textContent === 'Evidence').nextSibling.textContent"
+    )
+    assert said in found
+    assert ("Elsewhere" in found) is (sm != "9.0")
 
 
 def test_keyboard(page: Browser) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from compatcheck.docs.axes import KINDS
@@ -11,7 +13,7 @@ from compatcheck.docs.pages.attention_backends import section
 from compatcheck.docs.pages.kernels import pages as kernel_pages
 from compatcheck.docs.site import Site
 from compatcheck.matrix.load import LoadedMatrix
-from compatcheck.matrix.versions import contains
+from compatcheck.matrix.versions import contains, parse
 
 
 @pytest.mark.parametrize(("sm", "backend"), [("9.0", "FLASHMLA_SPARSE_DSV41"), ("10.0", "FLASHMLA_MEGA_ATTN_DSV41")])
@@ -62,3 +64,10 @@ def test_a_refusal_begins_with_the_release_that_was_read(
     assert refusal.versions is not None
     spoken = [release for release in releases if contains(refusal.versions, release)]
     assert spoken[0] == first
+
+
+def test_no_range_of_releases_is_empty(real: LoadedMatrix) -> None:
+    for entry in catalog(real.matrix).values():
+        for said in entry.versions:
+            found = re.search(r">=([^, ]+),<(?!=)([^, ]+)", said)
+            assert found is None or parse(found[1]) < parse(found[2]), (entry.code, said)

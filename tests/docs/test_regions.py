@@ -103,6 +103,25 @@ def test_inline_code_at_the_start_of_a_line_begins_no_code_block(page: Path) -> 
     assert "0.33.0" in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Write `<!-- compatcheck:begin releases -->` on a line of its own.",
+        "- ``<!-- compatcheck:begin NAME --> `x` `` and `<!-- compatcheck:end -->`",
+    ],
+)
+def test_inline_code_may_speak_of_markers(page: Path, line: str) -> None:
+    page.write_text(f"# A\n\n{line}\n", encoding="utf-8")
+    assert run("--check", str(page)).return_value == 0
+
+
+def test_a_name_that_is_missing_is_answered_with_some(page: Path) -> None:
+    page.write_text("<!-- compatcheck:begin rule -->\n<!-- compatcheck:end -->\n", encoding="utf-8")
+    refused = CliRunner().invoke(docs, [str(page)], standalone_mode=False)
+    assert refused.return_value == 2
+    assert " more" in refused.stderr
+
+
 def test_a_link_to_a_file_stays_one(page: Path, tmp_path: Path) -> None:
     page.write_text("<!-- compatcheck:begin releases -->\n<!-- compatcheck:end -->\n", encoding="utf-8")
     link = tmp_path / "link.md"

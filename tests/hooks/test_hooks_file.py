@@ -31,14 +31,21 @@ def test_hooks() -> None:
         ("compatcheck-docs", "docs/evidence/h200.json", True),
         ("compatcheck-docs", "templates/index.md.j2", True),
         ("compatcheck-docs", "site/compatcheck-overlay.yaml", True),
+        ("compatcheck-docs", ".pre-commit-config.yaml", True),  # a new version of compatcheck
+        ("compatcheck-docs", ".github/workflows/compatcheck.yml", False),
         ("compatcheck-docs", "src/model.py", False),
         ("compatcheck-docs", "README.md", False),
         ("compatcheck-lint", "matrix.yaml", True),
         ("compatcheck-lint", "site/compatcheck-overlay.yaml", True),
         ("compatcheck-lint", "compatcheck.yml", True),
+        ("compatcheck-lint", "matrix/rules.yaml", True),
         ("compatcheck-lint", "docker-compose.yaml", False),
+        ("compatcheck-lint", "ci/matrix.yaml", False),
+        ("compatcheck-lint", ".github/workflows/compatcheck.yml", False),
         ("compatcheck-lint", "my-matrix.yaml", False),
     ],
 )
 def test_files(hook: str, file: str, runs: bool) -> None:
-    assert bool(re.search(HOOKS[hook]["files"], file)) is runs
+    left_out = HOOKS[hook].get("exclude")
+    asked = re.search(HOOKS[hook]["files"], file) and not (left_out and re.search(left_out, file))
+    assert bool(asked) is runs

@@ -28,10 +28,19 @@ def pages(site: Site) -> Iterator[Page]:
     grid = site.grid
     if KV not in site.matrix.kv_cache_dtypes or BACKEND not in site.engine.backends:
         return
+    tables = {"by_release": by_release(grid), "by_head": by_head(grid), "by_flashinfer": by_flashinfer(grid)}
+    in_tables = {
+        code
+        for rows in tables.values()
+        for row in rows
+        for _, said in (row["answers"] or {}).values()
+        for code in said.codes
+    }
     entries = [
         e
         for e in site.catalog.values()
-        if not e.linear and any(mentions(c, KV, frozenset({"nvfp4_route"})) for c in e.conditions)
+        if e.code in in_tables
+        or (not e.linear and any(mentions(c, KV, frozenset({"nvfp4_route"})) for c in e.conditions))
     ]
     mla = [e for e in entries if e.refuser == "engine" and any(c.get("use_mla") for c in e.conditions)]
     yield Page(
@@ -44,9 +53,7 @@ def pages(site: Site) -> Iterator[Page]:
             "sms": grid.sms,
             "backend": BACKEND,
             "head": HEAD,
-            "by_release": by_release(grid),
-            "by_head": by_head(grid),
-            "by_flashinfer": by_flashinfer(grid),
+            **tables,
             "routes": {id_: r for id_, r in site.engine.routes.items() if KV in id_},
             "mla": mla,
             "entries": [entry for entry in entries if entry not in mla],

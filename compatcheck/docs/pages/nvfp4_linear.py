@@ -9,7 +9,7 @@ import msgspec
 
 from compatcheck.docs.linear_asks import BATCH_INVARIANT, ENGINE
 from compatcheck.docs.linear_states import MARKS, short
-from compatcheck.docs.linear_tables import OTHERWISE, columns, orders, picks, runs
+from compatcheck.docs.linear_tables import OTHERWISE, orders, picks, runs
 from compatcheck.docs.pages import Page
 from compatcheck.docs.states import ranges
 from compatcheck.matrix.versions import parse
@@ -43,7 +43,7 @@ def pages(site: Site) -> Iterator[Page]:
             "release": newest,
             "pins": site.engine.releases[newest],
             "linear": linear,
-            "columns": [", ".join(sms) for sms in columns(grid)],
+            "columns": [", ".join(sms) for sms in grid.columns],
             "short": short,
             "marks": MARKS,
             "by_release": {s: runs(grid.releases, _picker(grid, s, ENGINE)) for s in grid.schemes},
@@ -87,18 +87,22 @@ def _one_by_one(grid: LinearGrid, scheme: str) -> list[dict[str, Any]]:
 
 
 def _aligned(site: Site, grid: LinearGrid, k: int, what: str) -> dict[str, Any]:
-    """Return, by run of releases, what is said of a W4A4 layer with this K per rank."""
+    """Return what is said of a W4A4 layer with this K per rank, by run of releases and by SMs with the same answers."""
+    first = [grid.sms[grid.sm_classes.index(number)] for number in sorted(set(grid.sm_classes))]
 
-    def answer(release: str) -> list[Any]:
-        found = []
-        for sms in columns(grid):
-            verdict = grid.sized(release, "nvfp4_w4a4", sms[0], k)
-            codes = [finding.code for finding in verdict.findings if finding.effect != "note"]
-            sized = [finding.code for finding in verdict.findings if _asks_sizes(site.catalog[finding.code])]
-            found.append((verdict.verdict, verdict.selected, next(iter(sized or codes), None)))
-        return found
+    def answer(release: str, sm: str) -> tuple[str, str | None, str | None]:
+        verdict = grid.sized(release, "nvfp4_w4a4", sm, k)
+        codes = [finding.code for finding in verdict.findings if finding.effect != "note"]
+        sized = [finding.code for finding in verdict.findings if _asks_sizes(site.catalog[finding.code])]
+        return verdict.verdict, verdict.selected, next(iter(sized or codes), None)
 
-    return {"k": k, "what": what, "rows": runs(grid.releases, answer)}
+    answers = {sm: tuple([answer(release, sm) for release in grid.releases]) for sm in first}
+    found: dict[tuple[Any, ...], list[str]] = {}
+    for sm, number in zip(grid.sms, grid.sm_classes, strict=True):
+        found.setdefault(answers[first[number]], []).append(sm)
+    by_release = dict(zip(grid.releases, zip(*found, strict=True), strict=True))
+    columns = [", ".join(sms) for sms in found.values()]
+    return {"k": k, "what": what, "columns": columns, "rows": runs(grid.releases, lambda release: by_release[release])}
 
 
 def _preferred(grid: LinearGrid) -> list[dict[str, Any]]:
