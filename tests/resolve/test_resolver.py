@@ -134,7 +134,12 @@ DEEPSEEK = {
     "num_kv_heads": 1,
 }
 TOKENSPEED = {"backend": "TOKENSPEED_MLA", "sm": "10.0", "kv_cache_dtype": "fp8"} | DEEPSEEK
-SPARSE = {"backend": "FLASHINFER_MLA_SPARSE_SM90", "sm": "9.0", "use_sparse": True, "engine_version": "0.33.0"} | DEEPSEEK
+SPARSE = {
+    "backend": "FLASHINFER_MLA_SPARSE_SM90",
+    "sm": "9.0",
+    "use_sparse": True,
+    "engine_version": "0.33.0",
+} | DEEPSEEK
 
 
 @pytest.mark.parametrize(
