@@ -39,14 +39,14 @@ FIRST: dict[str, tuple[str, str]] = {
     "triton#8539": (
         "ptxas-unknown-architecture",
         (
-            f"{OLD}triton.runtime.errors.PTXASError: PTXAS error: Internal Triton PTX codegen error\n"
+            f"{OLD}triton.runtime.errors.PTXASError: Internal Triton PTX codegen error\n"
             f"{OLD}ptxas fatal   : Value 'sm_121a' is not defined for option 'gpu-name'"
         ),
     ),
     "tritonserver#8632": (
         "ptxas-unknown-architecture",
         (
-            "NoTritonConfigsError: No valid triton configs. PTXASError: PTXAS error: Internal Triton PTX codegen error\n"
+            "NoTritonConfigsError: No valid triton configs. PTXASError: Internal Triton PTX codegen error\n"
             "ptxas-blackwell fatal   : Value 'sm_110a' is not defined for option 'gpu-name'"
         ),
     ),
@@ -133,8 +133,8 @@ FIRST: dict[str, tuple[str, str]] = {
     "FunASR#2973": (
         "driver-too-old-for-torch",
         (
-            f"{OLD}RuntimeError: The NVIDIA driver on your system is too old (found version 12080). Please update your "
-            "GPU driver by downloading and installing a new version from the URL: http://www.nvidia.com/Download/index.aspx"
+            f"{OLD}RuntimeError: The NVIDIA driver on your system is too old (found version 12080). Please update "
+            "your GPU driver by downloading and installing a new version from http://www.nvidia.com/Download/index.aspx"
         ),
     ),
     "flashinfer#2546": ("cuda-insufficient-driver", "RuntimeError: CUDA error code=35(b'cudaErrorInsufficientDriver')"),
@@ -149,7 +149,7 @@ FIRST: dict[str, tuple[str, str]] = {
         "torch-not-built-for-gpu",
         (
             "2025-08-13 04:39:39,465 - __main__ - INFO - NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not "
-            "compatible with the current PyTorch installation.\n2025-08-13 04:39:39,837 - __main__ - INFO - ERROR 08-13 "
+            "compatible with the current PyTorch installation.\n2025-08-13 04:39:39,837 - INFO - ERROR 08-13 "
             "04:39:39 engine.py:400] CUDA error: no kernel image is available for execution on the device"
         ),
     ),
