@@ -25,6 +25,7 @@ _ANY = {
         r"CUDA error: (?:an illegal memory access was encountered|unspecified launch failure)"
     ): "words that any fault on the GPU prints",
     re.compile(r"Ninja build failed"): "words that any failed build prints",
+    re.compile(r"Missing TRTLLM-GEN kernel|Trtllm-gen kernels not found"): "words that any missing cubin prints",
 }
 """Words that an entry has and that say nothing of its cause, and how they are called."""
 _FOUND = 0.5

@@ -204,6 +204,62 @@ FIRST: dict[str, tuple[str, str]] = {
         "fi-no-architecture-left",
         f"{OLD}RuntimeError: No supported CUDA architectures found for major versions [10].",
     ),
+    "vllm#38423": ("cuda-illegal-instruction", "CUDA error: an illegal instruction was encountered"),
+    "vllm#57712": (
+        "triton-out-of-shared-memory",
+        (
+            "OutOfResources: out of resource: shared memory, Required: 98304, Hardware limit: 65536"
+            ". Reducing block sizes or `num_stages` may help."
+        ),
+    ),
+    "with the numbers of one case": (
+        "vllm-triton-mla-fp8-sm12x-smem",
+        "out of resource: shared memory, Required: 102400, Hardware limit: 101376. Reducing block sizes",
+    ),
+    "vllm#32109": (
+        "vllm-no-compiled-kernel",
+        f"{OLD}NotImplementedError: No compiled cutlass_scaled_mm for CUDA device capability: 120",
+    ),
+    "as 0.33.0's binary prints it": ("vllm-no-compiled-kernel", "No compiled nvfp4 quantization kernel for SM 121"),
+    "flashinfer 0.7.4, jit/core.py": (
+        "fi-jit-disabled",
+        (
+            "JIT compilation is disabled via FLASHINFER_DISABLE_JIT environment variable, but the "
+            "required module is not found in the JIT cache."
+        ),
+    ),
+    "triton, runtime/build.py": (
+        "triton-no-compiler",
+        "RuntimeError: Failed to find C compiler. Please specify via CC environment variable.",
+    ),
+    "vllm 0.33.0, config/device.py": (
+        "vllm-no-device",
+        "RuntimeError: Failed to infer device type, please set the environment variable `VLLM_LOGGING_LEVEL=DEBUG`",
+    ),
+    "vllm 0.33.0, fa_utils.py": (
+        "vllm-flash-attn-version",
+        (
+            "ERROR 09-12 10:00:00 [fa_utils.py:213] Cannot use FA version 3 is not supported due to FA3 is only "
+            "supported on devices with compute capability 9.x"
+        ),
+    ),
+    "verl-omni#506": ("fi-comm-python-3-11", "TypeError: type 'array.array' is not subscriptable"),
+    "vllm#24486": (
+        "fi-trtllm-gen-kernel-missing",
+        (
+            "RuntimeError: Error in function 'trtllm_paged_attention_launcher' at trtllm_fmha_kernel_launcher.cu:172: "
+            "Missing TRTLLM-GEN kernel (context): qkvLayout=2, headDimQk=256, headDimV=256, numTokensPerPage=128"
+        ),
+    ),
+    "flashinfer#1796": (
+        "fi-trtllm-gen-kernel-missing",
+        "RuntimeError: Expect (32 <= headDim <= 2048) && (numTokensPerPage <= 128), got headDimPerCtaV=%d256256256544",
+    ),
+    "vllm#40082": (
+        "cutlass-dsl-arch",
+        ("(EngineCore pid=87) OpError: expects arch to be one of ['sm_120a'], but got Arch.sm_121a"),
+    ),
+    "cutlass#2802": ("cutlass-dsl-arch", "OpError: expects arch to be one of ['sm_100a', 'sm_100f'], but got sm_121a"),
     "vllm#50705": ("fi-sm12x-nvcc", "RuntimeError: No supported CUDA architectures found for major versions [12]."),
     "vllm#31843": (
         "fi-fa3-16bit-query-fp8-kv",

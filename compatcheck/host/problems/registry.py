@@ -8,6 +8,7 @@ from compatcheck.host.model import Host, Problem
 from compatcheck.host.problems import (
     arch_list,
     broken_metadata,
+    comm_python,
     cubin_mismatch,
     driver_too_old,
     hidden_gpus,
@@ -53,6 +54,7 @@ CHECKS: tuple[Check, ...] = (
     nvcc_headers.check,
     toolkit_versions.check,
     import_needs_gpu.check,
+    comm_python.check,
     arch_list.check,
     ignored_variables.check,
     mixed_gpus.check,
