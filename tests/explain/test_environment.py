@@ -251,6 +251,10 @@ FIRST: dict[str, tuple[str, str]] = {
             "Missing TRTLLM-GEN kernel (context): qkvLayout=2, headDimQk=256, headDimV=256, numTokensPerPage=128"
         ),
     ),
+    "flashinfer#1048": (
+        "fi-fa2-invalid-configuration",
+        "Error: Invalid configuration : NUM_MMA_Q=2 NUM_MMA_D_QK=2 NUM_MMA_D_VO=2 NUM_MMA_KV=4 NUM_WARPS_Q=4",
+    ),
     "flashinfer#1796": (
         "fi-trtllm-gen-kernel-missing",
         "RuntimeError: Expect (32 <= headDim <= 2048) && (numTokensPerPage <= 128), got headDimPerCtaV=%d256256256544",
