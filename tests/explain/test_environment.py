@@ -322,3 +322,17 @@ def test_a_rule_that_names_a_cause_goes_before_a_symptom() -> None:
     )
     text = "the whole long sentence of it, and somewhere: cannot find it"
     assert [match.entry.id for match in find([general, names], text)] == ["z-names", "a-general"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ImportError: /x/site-packages/foo/_C.so: undefined symbol: _ZN6format8to_chartEv",
+        "PermissionError: [Errno 13] Permission denied: '/root/.cache/huggingface/hub'",
+        "FileNotFoundError: [Errno 2] No such file or directory: '/root/.cache/huggingface/hub/model'",
+        "fatal error: mylib.h: No such file or directory",
+        "bash: cmake: command not found",
+    ],
+)
+def test_what_only_looks_alike(index: list[Entry], text: str) -> None:
+    assert find(index, text) == []
