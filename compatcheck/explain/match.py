@@ -32,8 +32,9 @@ _FOUND = 0.5
 """Above it, words were found; up to it, there are only terms in common."""
 _EVERYWHERE = (
     "the not and are for was has have had with from this that but can cannot use used using only does did its any all "
-    "info error warning file line such directory errno traceback most recent call last raise raised return returned "
-    "value values name none true false python module import found failed fails failure unsupported supported support"
+    "info error warning file line such directory permission denied errno traceback most recent call last raise raised "
+    "return returned value values name none true false python module import found failed fails failure unsupported "
+    "supported support"
 )
 _SAYS_NOTHING = frozenset(_EVERYWHERE.split())
 """Terms that any log has: they are no evidence for an entry."""
