@@ -107,8 +107,12 @@ class _Reader:
             connector=options.connector,
             unreadable=tuple(model.unreadable),
             model_dtype=model_dtype,
+            unknown_kind=not model.known and not environment.mla_disabled and not self._says_kind(),
             places=self.places,
         )
+
+    def _says_kind(self) -> bool:
+        return self.fields.get("use_mla") is not None or self.fields.get("kv_lora_rank") is not None
 
     def _variables(self) -> dict[str, Word]:
         """Return the environment: what files of variables hold, and above them what the launch sets itself."""

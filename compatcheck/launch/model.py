@@ -118,5 +118,7 @@ class LaunchFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Files of the model that are there and cannot be used."""
     model_dtype: bool = False
     """The dtype is the checkpoint's own: nobody asked for one, so that the engine may take another."""
+    unknown_kind: bool = False
+    """Nothing is known of the model, and nobody says whether it has MLA."""
     places: dict[str, tuple[int, int]] = {}
     """Configuration field -> the place (line, column) in the launch that decided it."""
