@@ -88,7 +88,7 @@ def judge_launch(
         if facts.unknown_kind and layer.kind == UNKNOWN:
             open_verdict = judge_unknown(loaded, own, facts.model, alternatives=alternatives)
             own, verdict = open_verdict.configuration, open_verdict.verdict
-            verdict = with_findings(verdict, open_verdict.remarks, (), open_verdict.missing)
+            verdict = with_findings(verdict, open_verdict.remarks)
         else:
             verdict = loaded.resolver.resolve(own, alternatives=alternatives)
         normal = normalise(loaded.matrix, own)

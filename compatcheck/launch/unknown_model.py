@@ -17,19 +17,17 @@ from compatcheck.resolve.verdict import Finding, FindingSource, Verdict
 if TYPE_CHECKING:
     from compatcheck.matrix.load import LoadedMatrix
 
-MISSING = "whether the model has MLA (use_mla)"
 _ASKS = {"non_mla": "use_mla", "non_sparse": "use_sparse"}
 """The selector's question -> the field that has to be true for a backend that refuses models without it."""
 _WORDS = {"use_mla": "MLA", "use_sparse": "sparse attention"}
 
 
 class OpenVerdict(msgspec.Struct, frozen=True):
-    """The configuration that was judged, its verdict, what it rests on, and what else is missing because of it."""
+    """The configuration that was judged, its verdict, and what it rests on."""
 
     configuration: Configuration
     verdict: Verdict
     remarks: tuple[Finding, ...] = ()
-    missing: tuple[str, ...] = ()
 
 
 def judge_unknown(loaded: LoadedMatrix, own: Configuration, name: str | None, *, alternatives: bool) -> OpenVerdict:
@@ -48,12 +46,6 @@ def judge_unknown(loaded: LoadedMatrix, own: Configuration, name: str | None, *,
             if other.verdict != "unsupported":
                 changed, verdict, case = sparse, other, case | {"use_sparse": True}
         return OpenVerdict(changed, verdict, (_remark(name, own, case),))
-    if own.backend is not None or own.head_size is not None:
-        return OpenVerdict(own, plain)  # what is asked for, or what the layers are, is stated
-    for case in ({"use_mla": True}, {"use_mla": True, "use_sparse": True}):
-        changed, verdict = _resolve(loaded, own, case, alternatives=alternatives)
-        if verdict.verdict != "unsupported":
-            return OpenVerdict(changed, verdict, (_remark(name, own, case),), (MISSING,))
     return OpenVerdict(own, plain)
 
 
@@ -80,7 +72,7 @@ def _asked_for(loaded: LoadedMatrix, own: Configuration, verdict: Verdict) -> di
 def _remark(name: str | None, own: Configuration, case: dict[str, Any]) -> Finding:
     what = " and ".join(_WORDS[field] for field in case)
     model = f"Nothing is known of {name}" if name else "The launch does not say which model it serves"
-    asked = own.backend or (f"a {own.kv_cache_dtype} cache" if own.kv_cache_dtype else "this launch")
+    asked = own.backend or f"a {own.kv_cache_dtype} cache"
     return findings.make(
         "launch-model-unknown",
         "The answer rests on what the model is",

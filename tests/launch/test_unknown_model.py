@@ -77,17 +77,6 @@ def test_what_the_user_states_counts(loaded: LoadedMatrix) -> None:
     assert "launch-model-unknown" not in codes(stated, "note")
 
 
-def test_a_refusal_of_models_without_mla_alone_leaves_the_answer_open(loaded: LoadedMatrix) -> None:
-    words = "vllm serve /mnt/models --kv-cache-dtype fp8"
-    given = {"sm": "12.0", "engine_version": "0.26.0", "flashinfer_version": "0.6.14", "cuda_version": "12.8"}
-    launch = launches_in_script(words)[0]
-    open_ = judge_launch(loaded, read_launch(loaded.matrix, launch, Configuration(**given)))
-    assert open_.lead.verdict == "unknown"
-    assert "whether the model has MLA (use_mla)" in open_.lead.missing
-    stated = judge_launch(loaded, read_launch(loaded.matrix, launch, Configuration(**given, head_size=128)))
-    assert stated.lead.verdict == "unsupported"
-
-
 def test_scan_says_the_same_as_check(loaded: LoadedMatrix) -> None:
     text = 'vllm serve "$MODEL" --attention-backend FLASHMLA --kv-cache-dtype fp8\n'
     scan = scan_text(loaded, "run.sh", text, ScanOptions(), None)
