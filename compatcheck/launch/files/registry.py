@@ -5,6 +5,7 @@ from __future__ import annotations
 from compatcheck.launch.files.compose import Compose
 from compatcheck.launch.files.dockerfile import Dockerfile
 from compatcheck.launch.files.kubernetes import Kubernetes
+from compatcheck.launch.files.llm_d_values import LlmDValues
 from compatcheck.launch.files.markdown import Markdown
 from compatcheck.launch.files.python_file import PythonFile
 from compatcheck.launch.files.reader import Reader
@@ -16,6 +17,7 @@ READERS: list[Reader] = [
     Markdown(),
     PythonFile(),
     Dockerfile(),
+    LlmDValues(),
     Compose(),
     Kubernetes(),
     YamlScripts(),
