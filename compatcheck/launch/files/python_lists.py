@@ -7,6 +7,7 @@ arrays of a shell script; the list then holds a word that is `dynamic`. Nothing 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Sequence
 
 from compatcheck.launch.files.python_grown import (
@@ -36,11 +37,16 @@ _LOOKING = frozenset({"print", "join", "len", "info", "debug", "warning", "error
 """Calls that look at a list and start nothing."""
 _HEAD = 3
 """Words of a list that are taken to stay: the program, and `serve` or its module."""
+_PROGRAM = re.compile(r"serve|entrypoints|bench|run-batch|openai")
+"""What stands in every command that launches: a subcommand, a module or an image."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def followed_commands(tree: ast.Module, word: Callable[[ast.expr], Word]) -> list[Grown]:
     """Return every list that may launch, as it is where its scope ends, and every text that a shell is given."""
+    texts = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    if not any("vllm" in text for text in texts) or not any(_PROGRAM.search(text) for text in texts):
+        return []
     follower = _Follower(tree, word)
     follower.scope(tree.body, {})
     return follower.commands()
