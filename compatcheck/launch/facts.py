@@ -59,7 +59,11 @@ class _Reader:
     def run(self) -> LaunchFacts:
         word = self.release.word
         if word is not None:
-            self._set("engine_version", self.release.version, word, f"from {word.text}")
+            image = self.release.image
+            ground = f"from {word.text}" + (f" ({image.source})" if image is not None and image.source else "")
+            self._set("engine_version", self.release.version, word, ground)
+            if image is not None and image.flashinfer is not None and self.given.flashinfer_version is None:
+                self._set("flashinfer_version", image.flashinfer, word, ground)
         if self.launch.gpu is not None and self.given.sm is None:
             self._set("sm", self.launch.gpu.text, self.launch.gpu, "from the launch")
         reader = OptionReader(self.launch, self.release, self.flags)

@@ -93,7 +93,9 @@ COMPOSE = """services:
         ("${REGISTRY-docker.io}/vllm/vllm-openai:${TAG-v0.24.0}", "0.24.0"),
         ("registry.example/team/vllm-custom:7", "0.33.0"),
         ("registry.example/llm-server:7", "0.33.0"),
-        ("nvcr.io/nvidia/vllm:26.01-py3", "0.33.0"),
+        ("nvcr.io/nvidia/vllm:26.01-py3", "0.11.1"),
+        ("nvcr.io/nvidia/vllm:25.11-py3", "0.33.0"),
+        ("lmcache/vllm-openai:v0.3.12", "0.33.0"),
     ],
 )
 def test_images(cli: Cli, tmp_path: Path, image: str, version: str) -> None:

@@ -86,12 +86,14 @@ def test_suppressions(text: str, loaded: LoadedMatrix) -> None:
 
 
 def test_unused_and_unexplained_suppressions(loaded: LoadedMatrix) -> None:
-    found = scan(loaded, "# compatcheck: ignore[nvfp4-kv-mla]\n" + GOOD, sm="9.0").diagnostics
+    found = scan(loaded, "# compatcheck: ignore[nvfp4-kv-mla]\n" + GOOD, sm="9.0", engine_version="0.33.0").diagnostics
     assert [(d.code, d.line) for d in found] == [("suppression-without-reason", 1), ("unused-suppression", 1)]
 
 
 def test_comments_that_are_not_understood(loaded: LoadedMatrix) -> None:
-    found = scan(loaded, "# compatcheck: gpus=8\n# compatcheck: please\n" + GOOD, sm="9.0").diagnostics
+    found = scan(
+        loaded, "# compatcheck: gpus=8\n# compatcheck: please\n" + GOOD, sm="9.0", engine_version="0.33.0"
+    ).diagnostics
     assert [(d.code, d.line) for d in found] == [("directive-not-understood", 1), ("directive-not-understood", 2)]
 
 
@@ -124,5 +126,7 @@ def test_files_without_launches(loaded: LoadedMatrix) -> None:
 
 
 def test_the_issue_of_an_ignored_variable(loaded: LoadedMatrix) -> None:
-    found = scan(loaded, "export VLLM_ATTENTION_BACKEND=FLASHINFER\n" + GOOD, sm="9.0").diagnostics
+    found = scan(
+        loaded, "export VLLM_ATTENTION_BACKEND=FLASHINFER\n" + GOOD, sm="9.0", engine_version="0.33.0"
+    ).diagnostics
     assert [(d.code, d.line, d.level) for d in found] == [("launch-variable-ignored", 1, "warning")]
