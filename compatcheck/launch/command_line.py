@@ -8,6 +8,7 @@ import msgspec
 
 from compatcheck.launch import clusters, docker
 from compatcheck.launch.flag_table import known_options
+from compatcheck.launch.help_request import asks_help
 from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.programs import CONTAINERS, REMOTE, SHELLS, TELLING, WRAPPERS
 from compatcheck.launch.words import assignment, commands
@@ -62,7 +63,7 @@ def find_launches(words: list[Word], environment: dict[str, Word] | None = None,
     if first in CONTAINERS:
         return _container(words, env, depth)
     program, rest = _program(words)
-    if program is None:
+    if program is None or asks_help(rest):
         return []
     return [Launch(program=program, words=tuple(rest), environment=env, line=words[0].line, column=words[0].column)]
 
@@ -162,7 +163,7 @@ def _module(words: list[Word]) -> tuple[str | None, list[Word]]:
 def _without_head(words: list[Word], image: Word | None, env: dict[str, Word], depth: int) -> list[Launch]:
     """Return the launch of a wrapper that names no program: torchrun's module, or an image that has its own."""
     program, rest = _module(words) if _name(words[0]) == "torchrun" else (None, [])
-    if program is not None:
+    if program is not None and not asks_help(rest):
         return [Launch(program=program, words=tuple(rest), environment=env, line=words[0].line, column=words[0].column)]
     if image is None:
         return []
@@ -226,7 +227,8 @@ def in_container(
         return []
     words = [*(entrypoint or []), *command]
     found = find_launches(words, environment, depth) if words else []
-    if not found and entrypoint is None and image is not None and _starts_server(image, command):
+    own = not found and entrypoint is None and not asks_help(command)
+    if own and image is not None and _starts_server(image, command):
         first = command[0] if command else (place or image)
         if command and not command[0].text.startswith("-") and (_name(first) in SHELLS or _PYTHON.match(first.text)):
             return []

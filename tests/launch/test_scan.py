@@ -130,3 +130,15 @@ def test_the_issue_of_an_ignored_variable(loaded: LoadedMatrix) -> None:
         loaded, "export VLLM_ATTENTION_BACKEND=FLASHINFER\n" + GOOD, sm="9.0", engine_version="0.33.0"
     ).diagnostics
     assert [(d.code, d.line, d.level) for d in found] == [("launch-variable-ignored", 1, "warning")]
+
+
+@pytest.mark.parametrize("asked", ["--help", "-h", "--help=all", "--help=ModelConfig", "Qwen/Qwen3-8B --help=Frontend"])
+@pytest.mark.parametrize(
+    "start", ["vllm serve", "python -m vllm.entrypoints.openai.api_server", "docker run vllm/vllm-openai:v0.25.1"]
+)
+def test_asking_for_help_starts_nothing(start: str, asked: str, loaded: LoadedMatrix) -> None:
+    assert scan(loaded, f"{start} {asked}\n", sm="9.0") == FileScan()
+
+
+def test_after_two_dashes_nothing_asks_for_help(loaded: LoadedMatrix) -> None:
+    assert len(scan(loaded, "vllm serve Qwen/Qwen3-8B -- --help\n", sm="9.0").launches) == 1
