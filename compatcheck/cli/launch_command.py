@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from compatcheck.launch.judge import LaunchVerdict
-    from compatcheck.launch.help_request import asks_help
     from compatcheck.launch.model import Launch
     from compatcheck.matrix.load import LoadedMatrix
 
