@@ -38,6 +38,9 @@ def find_launches(words: list[Word], environment: dict[str, Word] | None = None,
     if not words:
         return []
     first = _name(words[0])
+    if first == "eval":
+        whole = len(words) == 2 and any(space in words[1].text for space in " \n\t")
+        return _script(words[1], env, depth) if whole else find_launches(words[1:], env, depth)
     if first in REMOTE:
         scripts = [word for word in words[1:] if " " in word.text and "vllm" in word.text]
         found = [launch for word in scripts for launch in _script(word, env, depth)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from compatcheck.launch.model import Word
+from compatcheck.launch.shell_patterns import HIDDEN, UNKNOWN_PART
 
 OPENERS = frozenset({"if", "for", "while", "until", "case", "select"})
 CLOSERS = frozenset({"fi", "done", "esac"})
@@ -77,11 +78,18 @@ class Variables:
     # ----------------------------------------------------------------------------------------- setting
 
     def _scalar(self, name: str, value: str, *, append: bool, dynamic: bool) -> None:
+        if dynamic:
+            value = UNKNOWN_PART.sub(HIDDEN, value)
+            value = value if HIDDEN in value else HIDDEN
         if append:
             before = self.get(name, None)
-            dynamic = dynamic or before is None
-            value = (before or "") + value
-        if dynamic or (self.conditional and self.values.get(name, None if self.tested else value) != value):
+            before = HIDDEN if before is None else before
+            if self.conditional:  # whether it is added is not known, what is there before is
+                self.values[name] = before + (f" {HIDDEN} " if value[:1].isspace() else HIDDEN)
+                self.unsure.discard(name)
+                return
+            value = before + value
+        if self.conditional and self.values.get(name, None if self.tested else value) != value:
             self._forget(name)
         elif not self.conditional or name not in self.unsure:
             self._first(name)
