@@ -24,7 +24,8 @@ SKIPPED = frozenset({".git", ".hg", ".venv", "venv", "node_modules", "__pycache_
 """Folders that are not looked into."""
 NAMES = (
     *("*.md", "*.mdx", "*.markdown", "*.py", "*.sh", "*.bash", "*.yaml", "*.yml", "*.service"),
-    *("*ockerfile*", "*ontainerfile*"),
+    *("*ockerfile*", "*ontainerfile*", "*.zsh", "*.sbatch", "*.slurm", "*.container"),
+    *("[Mm]akefile*", "GNUmakefile", "*.mk", "[Jj]ustfile", ".justfile", "*.just"),
 )
 """Files that are looked at in a folder; a file named on the command line is always looked at."""
 MAX_BYTES = 4 * 1024 * 1024

@@ -9,7 +9,7 @@ with `--model MODEL`, and `custom`, which is the default, what the container say
 from __future__ import annotations
 
 from compatcheck.launch.files.containers import environment_of, launches_of, word_of, words_of
-from compatcheck.launch.files.kubernetes import LABELS
+from compatcheck.launch.files.pods import LABELS
 from compatcheck.launch.files.reader import UnreadableError
 from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.yaml_lenient import Node, YamlError, read_lenient

@@ -9,6 +9,7 @@ from typing import Any
 from compatcheck.launch.command_line import find_launches, launches_in_script
 from compatcheck.launch.files.python_grown import Grown
 from compatcheck.launch.files.python_lists import followed_commands
+from compatcheck.launch.files.python_ray import imports_ray, ray_launch
 from compatcheck.launch.files.python_values import constants, name_of, value_of, word_of
 from compatcheck.launch.files.reader import UnreadableError
 from compatcheck.launch.model import Launch, Setting, Word
@@ -49,6 +50,7 @@ def _launches(tree: ast.Module) -> list[Launch]:
         or (isinstance(n, ast.Import) and any(alias.name.split(".")[0] == "vllm" for alias in n.names))
         for n in nodes
     )
+    ray = imports_ray(nodes)
     renamed = {
         alias.asname: alias.name
         for n in nodes
@@ -62,6 +64,9 @@ def _launches(tree: ast.Module) -> list[Launch]:
         program = renamed.get(called, called)
         if isinstance(node, ast.Call) and imported and program in CALLS:
             found.append(_call(node, program, names, environment))
+        elif isinstance(node, ast.Call) and ray and called == "LLMConfig":
+            configured = ray_launch(node, names, environment)
+            found += [configured] if configured is not None else []
     for command in followed_commands(tree, partial(word_of, names=names)):
         found += _script(command, environment) if command.script else find_launches([*command.words], environment)
     return sorted(found, key=lambda launch: (launch.line, launch.column))

@@ -1,4 +1,4 @@
-"""Shell scripts: by name (.sh, .bash) or by their first line."""
+"""Shell scripts: by name (.sh, .sbatch ...) or by their first line."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from compatcheck.launch.model import Launch
 _SHEBANG = re.compile(r"^#!\s*\S*(?:/|env\s+)(?:ba|da|z|k|a)?sh\b")
 
 
+NAMES = (".sh", ".bash", ".zsh", ".sbatch", ".slurm")
+
+
 class ShellScript:
     """Every simple command of a script, with the variables and exports before it."""
 
     name = "shell"
 
     def takes(self, path: str, text: str) -> bool:
-        return path.endswith((".sh", ".bash")) or bool(_SHEBANG.match(text))
+        return path.endswith(NAMES) or bool(_SHEBANG.match(text))
 
     def launches(self, text: str) -> list[Launch]:
         return launches_in_script(text)
