@@ -113,6 +113,7 @@ class _Reader:
             model_dtype=model_dtype,
             unknown_kind=not model.known and not environment.mla_disabled and not self._says_kind(),
             places=self.places,
+            origins={field: place for field, place in options.origins.items() if field in self.places},
         )
 
     def _says_kind(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -142,3 +143,26 @@ def test_asking_for_help_starts_nothing(start: str, asked: str, loaded: LoadedMa
 
 def test_after_two_dashes_nothing_asks_for_help(loaded: LoadedMatrix) -> None:
     assert len(scan(loaded, "vllm serve Qwen/Qwen3-8B -- --help\n", sm="9.0").launches) == 1
+
+
+def test_each_launch_says_what_it_asks_for(loaded: LoadedMatrix) -> None:
+    asked = scan(loaded, BAD, sm="9.0").launches[0]
+    assert (asked.backend, asked.selected, asked.kv_cache_dtype) == ("FLASH_ATTN", None, "nvfp4")
+    picked = scan(loaded, GOOD, sm="9.0").launches[0]
+    assert (picked.backend, picked.selected, picked.kv_cache_dtype) == (None, "FLASH_ATTN", "fp8")
+    assert scan(loaded, GOOD).launches[0].selected is None
+
+
+def test_an_option_of_a_config_file_is_reported_where_it_stands(loaded: LoadedMatrix, tmp_path: Path) -> None:
+    (tmp_path / "serve.yaml").write_text(
+        "model: Qwen/Qwen3-8B\nattention-backend: TRITON_ATTN\nkv-cache-dtype: nvfp4\n", "utf-8"
+    )
+    script = tmp_path / "run.sh"
+    text = "vllm serve --config serve.yaml\n"
+    (found,) = scan_text(loaded, str(script), text, ScanOptions(), str(tmp_path)).diagnostics
+    assert (found.file, found.line, found.column) == (str(tmp_path / "serve.yaml"), 3, 17)
+    override = "vllm serve --config serve.yaml --kv-cache-dtype nvfp4\n"
+    (found,) = scan_text(loaded, str(script), override, ScanOptions(), str(tmp_path)).diagnostics
+    assert (found.file, found.line, found.column) == (str(script), 1, 32)
+    silenced = f"{text.rstrip()}  # compatcheck: ignore[selector-kv-cache-dtype] known\n"
+    assert not scan_text(loaded, str(script), silenced, ScanOptions(), str(tmp_path)).diagnostics

@@ -7,6 +7,8 @@ import re
 import msgspec
 
 from compatcheck.launch.files.containers import environment_of, launches_of, word_of, words_of
+from compatcheck.launch.files.instance_types import LABELS as INSTANCES
+from compatcheck.launch.files.instance_types import gpu_of_instance
 from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.yaml_lenient import Node
 
@@ -54,17 +56,30 @@ def _sources(node: Node | None) -> tuple[Word, ...]:
 
 
 def gpu_of(pod: Node) -> Word | None:
-    """Return the GPU that a pod's node selector or affinity names, where it names one."""
-    for label in LABELS:
+    """Return the GPU that a pod's node selector or affinity names, by itself or by the type of the instance."""
+    for label in LABELS + INSTANCES:
         selector = pod.get("nodeSelector", label)
-        if selector is not None and selector.text():
-            return word_of(selector)
+        if selector is not None and (gpu := _gpu(label, selector)) is not None:
+            return gpu
     for terms in (pod.get("affinity"), pod.get("nodeSelectorTerms")):
         for node in terms.walk() if terms is not None else ():
-            key, values = node.get("key"), node.get("values")
-            if key is not None and key.text() in LABELS and values is not None and len(values.items()) == 1:
-                return word_of(values.items()[0])
+            key, values, operator = node.get("key"), node.get("values"), node.get("operator")
+            label = (key.text() if key is not None else None) or ""
+            chosen = operator is None or operator.text() == "In"
+            if label in LABELS + INSTANCES and chosen and values is not None and len(values.items()) == 1:
+                gpu = _gpu(label, values.items()[0])
+                if gpu is not None:
+                    return gpu
     return None
+
+
+def _gpu(label: str, node: Node) -> Word | None:
+    """Return the GPU that a label's value stands for; None where it stands for none."""
+    text = node.text()
+    if not text:
+        return None
+    named = gpu_of_instance(text) if label in INSTANCES else text
+    return None if named is None else msgspec.structs.replace(word_of(node), text=named)
 
 
 def model_of_uri(node: Node | None) -> Word | None:
