@@ -55,7 +55,9 @@ def scan(
     matrix_file: Path | None,
     overlays: tuple[Path, ...],
 ) -> None:
-    """Find launches of vLLM in compose files, manifests, Dockerfiles, scripts, Markdown and Python, and check each.
+    """Find launches of vLLM in compose files, manifests, charts' values, scripts, Markdown, Python, and check each.
+
+    Dockerfiles, units, quadlets, Makefiles, justfiles, Slurm's scripts and Ray Serve's configurations are read too.
 
     GPU and release come from the options, from a comment (`# compatcheck: sm=9.0 vllm=0.33.0`), from the image's tag or
     from a node selector. Where no GPU is known, every one is tried, and only what works on none is an error. Silence a
