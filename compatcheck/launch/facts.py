@@ -213,6 +213,8 @@ class _Reader:
         if self.model is not None:
             return self.model
         option = parsed.last("--model")
+        if parsed.model is not None and parsed.model.dynamic and option is not None and not option.dynamic:
+            return str(option.value)
         if parsed.model is not None and self.launch.form == "command" and not self.launch.program.startswith("python"):
             return None if parsed.model.dynamic else parsed.model.text
         if option is not None:

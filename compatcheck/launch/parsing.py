@@ -46,9 +46,19 @@ class OptionReader:
         self._problems(parsed, words)
         if self.launch.program == _OLD_SERVER:
             self._old_server()
-        if parsed.model is not None and parsed.model.dynamic and parsed.model.text in _EVERY_ARGUMENT:
+        if parsed.model is not None and parsed.model.dynamic and self._may_be_more(parsed.model, parsed):
             self._open(parsed.model)
         return parsed
+
+    def _may_be_more(self, word: Word, parsed: Parsed) -> bool:
+        """Return whether a word of which nothing is known, and that belongs to no option, may be more than the model.
+
+        Where it comes first it is the model; anywhere else it may hold options.
+        """
+        if word.text in _EVERY_ARGUMENT or word.text.startswith("*") or parsed.last("--model") is not None:
+            return True
+        first = bool(self.launch.words) and self.launch.words[0].text == word.text
+        return not first and "model" not in word.text.lower()
 
     def report(self, name: str, status: Any, why: str, place: Word, missing: str | None = None) -> None:
         """Note what became of an option."""

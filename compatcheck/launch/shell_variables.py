@@ -89,6 +89,10 @@ class Variables:
                 self.unsure.discard(name)
                 return
             value = before + value
+        present = self.values.get(name)
+        if not append and self.conditional and present and value != present and value.startswith(present):
+            self.values[name] = f"{present} {HIDDEN} "  # NAME="$NAME more" adds to it, where it is run at all
+            return
         if self.conditional and self.values.get(name, None if self.tested else value) != value:
             self._forget(name)
         elif not self.conditional or name not in self.unsure:

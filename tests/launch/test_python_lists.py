@@ -145,6 +145,8 @@ def test_an_early_return_that_only_shows_the_list_starts_nothing() -> None:
         'subprocess.run("vllm serve Qwen/Qwen3-8B --seed 1".split())',
         'cmd = "vllm serve Qwen/Qwen3-8B --seed 1"\nsubprocess.run(shlex.split(cmd))',
         'subprocess.run(["bash", "-c", f"vllm serve {MODEL} --seed 1"])',
+        'asyncio.create_subprocess_exec("vllm", "serve", MODEL, "--seed", "1", stdout=None)',
+        'args = [MODEL, "--seed", "1"]\nasyncio.create_subprocess_exec("vllm", "serve", *args)',
         'subprocess.run(["/opt/venv/bin/vllm", "serve", MODEL, "--seed", "1"])',
         'subprocess.run(["numactl", "-N", "0", "vllm", "serve", MODEL, "--seed", "1"])',
     ],
@@ -152,6 +154,17 @@ def test_an_early_return_that_only_shows_the_list_starts_nothing() -> None:
 def test_texts_and_other_programs_in_front(text: str) -> None:
     (launch,) = read(START + "import os\n" + text + "\n")
     assert words(launch) == [MODEL, "--seed", "1"]
+
+
+def test_a_list_of_options_that_a_branch_extends(loaded: LoadedMatrix) -> None:
+    text = f"""{START}def build(args):
+    cmd = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", MODEL]
+    if args.backend:
+        cmd += ["--attention-backend", args.backend]
+    return cmd
+"""
+    (launch,) = scan_text(loaded, "serve.py", text, ScanOptions(), None).launches
+    assert (launch.model, launch.verdict) == (MODEL, "unknown")
 
 
 @pytest.mark.parametrize(

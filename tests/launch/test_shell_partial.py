@@ -37,6 +37,8 @@ def test_what_is_known_is_used(script: str) -> None:
     [
         f'CMD="vllm serve Qwen/Qwen3-8B"\n[ -n "$X" ] && CMD+=" --dtype $X"\nCMD+=" {BAD}"\nexec $CMD',
         f'CMD="vllm serve Qwen/Qwen3-8B"\nif test $X; then CMD+=" --dtype half"; fi\nCMD="$CMD {BAD}"\neval "$CMD"',
+        f'O=""\nif [ -n "$B" ]; then O="$O --port $B"; fi\nO="$O {BAD}"\nvllm serve Qwen/Qwen3-8B $O',
+        f'CMD="vllm serve Qwen/Qwen3-8B"\nif [ -n "$B" ]; then CMD="$CMD --port $B"; fi\nCMD="$CMD {BAD}"\n$CMD',
         f'CMD="vllm serve Qwen/Qwen3-8B $EXTRA {BAD}"\n$CMD',
         f'CMD="vllm serve Qwen/Qwen3-8B $(flags a b) {BAD}"\n$CMD',
         f'CMD="vllm serve Qwen/Qwen3-8B"\nfor x in a b; do CMD+=" --x $x"; done\nCMD+=" {BAD}"\nbash -c "$CMD"',
@@ -58,3 +60,17 @@ def test_a_value_of_which_nothing_is_known_stays_open() -> None:
     assert words("vllm serve $1 --dtype ${2}")[0][1]
     assert not launches_in_script("CMD=$(build)\neval $CMD")
     assert not launches_in_script('eval "echo vllm serve x"')
+
+
+@pytest.mark.parametrize(
+    ("script", "verdict"),
+    [
+        ("vllm serve --model Qwen/Qwen3-8B $EXTRA", "unknown"),
+        ("python3 -m vllm.entrypoints.openai.api_server --model Qwen/Qwen3-8B $EXTRA", "unknown"),
+        ("vllm serve --model Qwen/Qwen3-8B", "supported"),
+        ("vllm serve --model Qwen/Qwen3-8B --port $PORT", "supported"),
+    ],
+)
+def test_a_word_beside_the_model_may_hold_options(script: str, verdict: str, loaded: LoadedMatrix) -> None:
+    (launch,) = scan_text(loaded, "run.sh", f"{script}\n", ScanOptions(), None).launches
+    assert (launch.model, launch.verdict) == ("Qwen/Qwen3-8B", verdict)

@@ -33,6 +33,8 @@ from compatcheck.launch.words import commands
 SHELLS = frozenset({"run", "Popen", "call", "check_call", "check_output", "system", "popen", "getoutput"})
 """Functions of subprocess and os that take a command as one text."""
 SHELLS |= {"create_subprocess_shell", "getstatusoutput"}
+_WORDS = frozenset({"create_subprocess_exec", "execlp", "execl", "spawnlp"})
+"""Functions that take the words of a command one by one; those of os have the program in front of them."""
 _LOOKING = frozenset({"print", "join", "len", "info", "debug", "warning", "error", "log", "echo", "repr", "str"})
 """Calls that look at a list and start nothing."""
 _HEAD = 3
@@ -330,6 +332,8 @@ class _Follower:
                 self.passed |= {one.origin for one in state[str(key)]}
                 if called in self.changers:
                     self._change(str(key), state, lambda words: (*words, unknown(node)))
+        if called in _WORDS and len(node.args) >= _HEAD - 1:
+            self._emit(product(id(node), [self._item(argument, state) for argument in node.args]))
         if called in SHELLS and node.args:
             texts = self.value(node.args[0], state)
             self.found |= dict.fromkeys(one for one in texts or () if one.script and _may_launch(one))
