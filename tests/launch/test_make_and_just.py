@@ -115,3 +115,15 @@ def test_quadlet() -> None:
 @pytest.mark.parametrize("name", ["run.sbatch", "run.slurm", "run.zsh"])
 def test_scripts_of_other_names(name: str) -> None:
     assert len(read(name, "#SBATCH -G 1\nsrun vllm serve Qwen/Qwen3-8B\n")) == 1
+
+
+def test_hostile_files_end() -> None:
+    names = [f"V{n}" for n in range(40)]
+    lines = [f"{name} = {' '.join([f'$({before})'] * 20)}" for name, before in zip(names[1:], names, strict=False)]
+    body = "\n".join([*lines, "V0 = x", "LOOP = $(LOOP) y", "a:", "|vllm serve $(V39) $(LOOP)"])
+    assert read("Makefile", body.replace("|", "\t"))[0].words[0].dynamic
+    assert not read("justfile", "a" + " " * 200_000 + "\nb " + "c" * 200_000 + ":\n    true\n")
+    doubling = "A=(--seed 1)\nO=x\n" + 'A+=("${A[@]}")\nO="$O$O"\n' * 60 + 'vllm serve m $O "${A[@]}"\n'
+    assert read("run.sh", doubling)[0].words
+    python = 'cmd = ["vllm", "serve", "m"]\n' + "cmd += cmd\ncmd = [*cmd, *cmd]\n" * 60 + "run(cmd)\n"
+    assert read("a.py", python)[0].words[-1].dynamic

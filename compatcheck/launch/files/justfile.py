@@ -8,8 +8,8 @@ from compatcheck.launch.command_line import launches_in_script
 from compatcheck.launch.model import Launch
 
 _VARIABLE = re.compile(r"^(?:export[ \t]+)?([A-Za-z_][\w-]*)[ \t]*:=[ \t]*(.*)$")
-_RECIPE = re.compile(r"^@?([A-Za-z_][\w-]*)((?:[ \t]+[^:=]*(?:=[^:]*)?)?):(?!=)")
-_PARAMETER = re.compile(r"[*+$]*([A-Za-z_][\w-]*)[ \t]*=[ \t]*('[^']*'|\"[^\"]*\")")
+_RECIPE = re.compile(r"^@?([A-Za-z_][\w-]*)((?:[ \t][^:=]*(?:=[^:]*)?)?):(?!=)")
+_PARAMETER = re.compile(r"(?<![\w-])([A-Za-z_][\w-]*)[ \t]*=[ \t]*('[^']*'|\"[^\"]*\")")
 _TEXT = re.compile(r"^('[^']*'|\"[^\"]*\")\s*(?:#.*)?$")
 _FALLBACK = re.compile(r"^env(?:_var_or_default)?\([^,()]*,\s*('[^']*'|\"[^\"]*\")\s*\)\s*$")
 _FILLED = re.compile(r"\{\{\s*([A-Za-z_][\w-]*)\s*\}\}|\{\{[^{}]*\}\}")

@@ -13,7 +13,8 @@ from compatcheck.launch.model import Launch
 _VARIABLE = re.compile(r"^(?:export[ \t]+|override[ \t]+)?([A-Za-z_][\w-]*)[ \t]*(\?|:{1,3}|\+|)=[ \t]*(.*)$")
 _REFERENCE = re.compile(r"\$\$|\$\(([\w.-]+)\)|\$\{([\w.-]+)\}|\$\((?:[^()]|\([^()]*\))*\)|\$([A-Za-z@<^*?%+])")
 _CONDITIONAL = re.compile(r"^(?:ifeq|ifneq|ifdef|ifndef)\b", re.M)
-MAX_DEPTH = 8
+MAX_VALUE = 20_000
+"""Characters of a variable's value; a longer one is not looked at."""
 
 
 class Makefile:
@@ -27,7 +28,7 @@ class Makefile:
 
     def launches(self, text: str) -> list[Launch]:
         lines = text.splitlines()
-        variables = _variables(lines, conditional=bool(_CONDITIONAL.search(text)))
+        filler = _Filler(_variables(lines, conditional=bool(_CONDITIONAL.search(text))))
         found: list[Launch] = []
         index = 0
         while index < len(lines):
@@ -40,7 +41,7 @@ class Makefile:
             first = lines[start].lstrip("\t @+-")
             body = "\n".join([first, *(line.removeprefix("\t") for line in lines[start + 1 : index])])
             column = len(lines[start]) - len(first) + 1
-            found += launches_in_script(_filled(body, variables), start + 1, column)
+            found += launches_in_script(filler.fill(body), start + 1, column)
         return found
 
 
@@ -67,15 +68,27 @@ def _variables(lines: list[str], *, conditional: bool) -> dict[str, str]:
     return {name: value for name, value in values.items() if name not in unsure}
 
 
-def _filled(text: str, variables: dict[str, str], depth: int = 0) -> str:
-    """Return a recipe as the shell gets it; what make alone knows becomes a variable that nothing sets."""
+class _Filler:
+    """Puts the values of variables in place of their names, each value filled once."""
 
-    def replaced(match: re.Match[str]) -> str:
+    def __init__(self, variables: dict[str, str]) -> None:
+        self.variables = variables
+        self.done: dict[str, str] = {}
+        self.open: set[str] = set()
+
+    def fill(self, text: str) -> str:
+        """Return a recipe as the shell gets it; what make alone knows becomes a variable that nothing sets."""
+        return _REFERENCE.sub(self._replaced, text)
+
+    def _replaced(self, match: re.Match[str]) -> str:
         if match[0] == "$$":
             return "$"
         name = match[1] or match[2]
-        if name is None or name not in variables or depth > MAX_DEPTH:
+        if name is None or name not in self.variables or name in self.open:
             return "$" + re.sub(r"\W", "_", name or "made")
-        return _filled(variables[name], variables, depth + 1)
-
-    return _REFERENCE.sub(replaced, text)
+        if name not in self.done:
+            self.open.add(name)
+            value = self.fill(self.variables[name])
+            self.open.discard(name)
+            self.done[name] = value if len(value) <= MAX_VALUE else f"${name}"
+        return self.done[name]

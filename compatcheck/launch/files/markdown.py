@@ -15,14 +15,15 @@ from compatcheck.launch.files.production_stack import ProductionStack
 from compatcheck.launch.files.python_file import PythonFile
 from compatcheck.launch.files.ray_serve import MARKS, RayServe
 from compatcheck.launch.files.reader import Reader, UnreadableError
+from compatcheck.launch.files.yaml_scripts import YamlScripts
 from compatcheck.launch.model import Launch
 from compatcheck.launch.programs import TELLING
 
 _FENCE = re.compile(r"^(?P<indent>[ \t>]*)(?P<mark>`{3,}|~{3,})\s*(?P<language>[\w+.-]*)")
 _PYTHON = frozenset({"python", "py", "python3"})
 _YAML = frozenset({"yaml", "yml"})
-YAML: tuple[Reader, ...] = (RayServe(), LlmDValues(), ProductionStack(), Kubernetes())
-"""Readers of YAML that know their own by a mark; anything else may be a compose file."""
+YAML: tuple[Reader, ...] = (RayServe(), LlmDValues(), ProductionStack(), Kubernetes(), Compose(), YamlScripts())
+"""Readers of YAML that know their own by a mark; anything else may be a part of a compose file."""
 _DOCKER = frozenset({"dockerfile", "docker"})
 
 

@@ -11,6 +11,8 @@ from compatcheck.launch.model import Word
 
 MAX_VARIANTS = 8
 """Values that one name may hold at once, by the branches before."""
+MAX_WORDS = 2000
+"""Words of one list; what comes after them is not known."""
 ADDING = frozenset({"append", "extend", "insert"})
 CHANGING = frozenset({"remove", "pop", "clear", "sort", "reverse"})
 
@@ -43,7 +45,12 @@ def product(origin: int, parts: Sequence[tuple[Grown, ...]], *, script: bool = F
     found: list[tuple[Word, ...]] = [()]
     for part in parts:
         found = [(*words, *one.words) for words in found for one in part][:MAX_VARIANTS]
-    return tuple(Grown(origin, words, script) for words in found)
+    return tuple(Grown(origin, capped(words), script) for words in found)
+
+
+def capped(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """Return words without those beyond the limit, for which one that is not known stands."""
+    return words if len(words) <= MAX_WORDS else (*words[:MAX_WORDS], Word("*more", dynamic=True))
 
 
 def joined(states: Sequence[State]) -> State:

@@ -18,6 +18,7 @@ from compatcheck.launch.files.python_grown import (
     State,
     added_to,
     assigned,
+    capped,
     changers,
     grown_results,
     joined,
@@ -195,7 +196,8 @@ class _Follower:
         origins = {one.origin for one in state[key]}
         for name, held in list(state.items()):
             state[name] = tuple(
-                Grown(one.origin, change(one.words), one.script) if one.origin in origins else one for one in held
+                Grown(one.origin, capped(change(one.words)), one.script) if one.origin in origins else one
+                for one in held
             )
 
     def _add(self, key: str, value: ast.expr, state: State) -> None:
