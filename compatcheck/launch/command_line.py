@@ -43,7 +43,7 @@ def find_launches(words: list[Word], environment: dict[str, Word] | None = None,
         return _script(words[1], env, depth) if whole else find_launches(words[1:], env, depth)
     if first in REMOTE:
         scripts = [word for word in words[1:] if " " in word.text and "vllm" in word.text]
-        found = [launch for word in scripts for launch in _script(word, env, depth)]
+        found = [launch for word in scripts for launch in _script(_value(word), env, depth)]
         if found:
             return found
     if first in CONTAINERS and (inner := docker.command_inside(words)) is not None:
@@ -69,6 +69,14 @@ def find_launches(words: list[Word], environment: dict[str, Word] | None = None,
     if program is None or asks_help(rest):
         return []
     return [Launch(program=program, words=tuple(rest), environment=env, line=words[0].line, column=words[0].column)]
+
+
+def _value(word: Word) -> Word:
+    """Return what `--wrap=SCRIPT` gives; other words as they are."""
+    option, equals, script = word.text.partition("=")
+    if not option.startswith("--") or not equals or " " in option:
+        return word
+    return Word(script, word.line, word.column + len(option) + 1, word.dynamic)
 
 
 def launches_in_script(

@@ -23,6 +23,8 @@ def words(script: str) -> list[tuple[str, bool]]:
         f'CMD="vllm serve Qwen/Qwen3-8B {BAD}"\neval $CMD',
         f'CMD="vllm serve Qwen/Qwen3-8B {BAD}"\nbash -c "$CMD"',
         f"eval 'vllm serve Qwen/Qwen3-8B {BAD}' ",
+        f'sbatch -N 1 --wrap "vllm serve Qwen/Qwen3-8B {BAD}"',
+        f'sbatch --wrap="vllm serve Qwen/Qwen3-8B {BAD}"',
         f'set -e\nCMD="vllm serve Qwen/Qwen3-8B"\nCMD+=" {BAD}"\n$CMD',
         'B=${1:-TRITON_ATTN}\nA=(--kv-cache-dtype nvfp4 --attention-backend "$B")\nvllm serve Qwen/Qwen3-8B "${A[@]}"',
         'B=${2:-"TRITON_ATTN"}\nvllm serve ${1:-Qwen/Qwen3-8B} --kv-cache-dtype ${KV:-nvfp4} --attention-backend $B',
