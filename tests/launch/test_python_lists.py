@@ -156,6 +156,14 @@ def test_texts_and_other_programs_in_front(text: str) -> None:
     assert words(launch) == [MODEL, "--seed", "1"]
 
 
+def test_words_of_a_text_have_places_of_their_own() -> None:
+    text = 'import shlex\ncmd = "vllm serve m"\ncmd += " --seed 1"\nsubprocess.run(shlex.split(cmd))\nos.system(cmd)\n'
+    for launch in read(text):
+        assert [(word.text, word.line, word.column) for word in launch.words] == [
+            *(("m", 2, 19), ("--seed", 3, 10), ("1", 3, 17)),
+        ]
+
+
 def test_a_list_of_options_that_a_branch_extends(loaded: LoadedMatrix) -> None:
     text = f"""{START}def build(args):
     cmd = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", MODEL]

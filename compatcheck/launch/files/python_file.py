@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from compatcheck.launch.command_line import find_launches, launches_in_script
-from compatcheck.launch.files.python_grown import Grown
+from compatcheck.launch.files.python_grown import Grown, text_of
 from compatcheck.launch.files.python_lists import followed_commands
 from compatcheck.launch.files.python_ray import imports_ray, ray_launch
 from compatcheck.launch.files.python_values import constants, name_of, value_of, word_of
@@ -74,13 +74,8 @@ def _launches(tree: ast.Module) -> list[Launch]:
 
 def _script(command: Grown, environment: dict[str, Word]) -> list[Launch]:
     """Return the launches of a command that is one text; what is filled in from elsewhere stays open."""
-    text = ""
-    starts: list[tuple[int, int, int]] = []
-    for piece in command.words:
-        for number, line in enumerate(piece.text.splitlines(keepends=True)):
-            starts.append((len(text), piece.line + number, piece.column if number == 0 else 1))
-            text += line
-    return launches_in_script(text, environment=environment, starts=tuple(starts))
+    text, starts = text_of(command)
+    return launches_in_script(text, environment=environment, starts=starts)
 
 
 def _call(node: ast.Call, program: str, names: dict[str, Any], environment: dict[str, Word]) -> Launch:

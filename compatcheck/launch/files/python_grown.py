@@ -53,6 +53,17 @@ def capped(words: tuple[Word, ...]) -> tuple[Word, ...]:
     return words if len(words) <= MAX_WORDS else (*words[:MAX_WORDS], Word("*more", dynamic=True))
 
 
+def text_of(one: Grown) -> tuple[str, tuple[tuple[int, int, int], ...]]:
+    """Return a text with where its pieces stand: (offset, line, column)."""
+    text = ""
+    starts: list[tuple[int, int, int]] = []
+    for piece in one.words:
+        for number, line in enumerate(piece.text.splitlines(keepends=True)):
+            starts.append((len(text), piece.line + number, piece.column if number == 0 else 1))
+            text += line
+    return text, tuple(starts)
+
+
 def joined(states: Sequence[State]) -> State:
     """Return what is held after branches; of a value that they left differently, what they have in common."""
     result: State = {}

@@ -25,6 +25,7 @@ from compatcheck.launch.files.python_grown import (
     key_of,
     product,
     shallow,
+    text_of,
     unknown,
 )
 from compatcheck.launch.files.python_values import name_of
@@ -343,8 +344,8 @@ class _Follower:
 
 def _split(text: Grown) -> list[Word]:
     """Return the words of a text as a shell splits it."""
-    whole = "".join(word.text for word in text.words)
-    return next(commands(whole, text.words[0].line, text.words[0].column), []) if text.words else []
+    whole, starts = text_of(text)
+    return next(commands(whole, starts=starts), [])
 
 
 def _may_launch(one: Grown) -> bool:
