@@ -63,6 +63,14 @@ MODEL_CODES = (
         ("/tp_size=\\d+ must be divisible by ?dcp_size=\\d+/", "/DCP must be disabled, span the PCP axis/"),
     ),
     LaunchCode(
+        "launch-model-unknown",
+        "The answer rests on what the model is",
+        "selection",
+        "note",
+        "Nothing is known of the model, and what is asked for is taken only for models with MLA or sparse attention.",
+        "Give --model with the model's folder or config.json, or state --use-mla.",
+    ),
+    LaunchCode(
         "launch-heads-unknown",
         "The number of attention heads is not known",
         "config",

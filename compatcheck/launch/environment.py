@@ -93,7 +93,7 @@ def _read(facts: EnvironmentFacts, name: str, word: Word, flags: FlagTable, rele
         _report(facts, name, "unknown", why, word)
         return
     if not reads_variable(name, flags.release):
-        finding = findings.ignored_variable(name, value, flags)
+        finding = findings.ignored_variable(name, value, flags, assumed=release.version is None)
         facts.findings.append(Placed(finding, word.line, word.column))
         _report(facts, name, "unknown", f"vLLM {flags.release} does not read it", word)
         return

@@ -59,7 +59,11 @@ class _Reader:
     def run(self) -> LaunchFacts:
         word = self.release.word
         if word is not None:
-            self._set("engine_version", self.release.version, word, f"from {word.text}")
+            image = self.release.image
+            ground = f"from {word.text}" + (f" ({image.source})" if image is not None and image.source else "")
+            self._set("engine_version", self.release.version, word, ground)
+            if image is not None and image.flashinfer is not None and self.given.flashinfer_version is None:
+                self._set("flashinfer_version", image.flashinfer, word, ground)
         if self.launch.gpu is not None and self.given.sm is None:
             self._set("sm", self.launch.gpu.text, self.launch.gpu, "from the launch")
         reader = OptionReader(self.launch, self.release, self.flags)
@@ -107,8 +111,13 @@ class _Reader:
             connector=options.connector,
             unreadable=tuple(model.unreadable),
             model_dtype=model_dtype,
+            unknown_kind=not model.known and not environment.mla_disabled and not self._says_kind(),
             places=self.places,
+            origins={field: place for field, place in options.origins.items() if field in self.places},
         )
+
+    def _says_kind(self) -> bool:
+        return self.fields.get("use_mla") is not None or self.fields.get("kv_lora_rank") is not None
 
     def _variables(self) -> dict[str, Word]:
         """Return the environment: what files of variables hold, and above them what the launch sets itself."""
@@ -204,6 +213,8 @@ class _Reader:
         if self.model is not None:
             return self.model
         option = parsed.last("--model")
+        if parsed.model is not None and parsed.model.dynamic and option is not None and not option.dynamic:
+            return str(option.value)
         if parsed.model is not None and self.launch.form == "command" and not self.launch.program.startswith("python"):
             return None if parsed.model.dynamic else parsed.model.text
         if option is not None:

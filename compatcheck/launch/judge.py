@@ -13,6 +13,7 @@ from compatcheck.launch import findings
 from compatcheck.launch.layer_kinds import NO_CACHE
 from compatcheck.launch.linear_judge import LinearVerdict, judge_linear
 from compatcheck.launch.model import LaunchFacts, Placed
+from compatcheck.launch.unknown_model import judge_unknown
 from compatcheck.launch.windows import judge_windows, without_rule
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.merge import SEVERITY, with_findings
@@ -22,6 +23,8 @@ from compatcheck.resolve.verdict import Assumption, Finding, Verdict
 if TYPE_CHECKING:
     from compatcheck.matrix.load import LoadedMatrix
 
+UNKNOWN = "attention"
+"""The kind of layers that stands for a model of which nothing is known."""
 _ALIASES = {"fp8": "fp8_e4m3", "fp8_e4m3": "fp8"}
 
 
@@ -82,8 +85,13 @@ def judge_launch(
         own = msgspec.structs.replace(base, **layer.facts)
         own, more = _usable(loaded, own, facts)
         refused += [placed for placed in more if placed.finding.code not in {p.finding.code for p in refused}]
+        if facts.unknown_kind and layer.kind == UNKNOWN:
+            open_verdict = judge_unknown(loaded, own, facts.model, alternatives=alternatives)
+            own, verdict = open_verdict.configuration, open_verdict.verdict
+            verdict = with_findings(verdict, open_verdict.remarks)
+        else:
+            verdict = loaded.resolver.resolve(own, alternatives=alternatives)
         normal = normalise(loaded.matrix, own)
-        verdict = loaded.resolver.resolve(own, alternatives=alternatives)
         if facts.model is not None:
             verdict = without_rule(verdict)
         alias = _alias(loaded, own, verdict)

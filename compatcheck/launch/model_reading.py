@@ -48,6 +48,8 @@ class ModelReader:
         self.missing: list[str] = []
         self.unreadable: list[ModelError] = []
         self.exact = False
+        self.known = False
+        """Whether a configuration was found that says what the model's layers are."""
         self.attention_free = False
 
     def read(self, name: str | None) -> tuple[Layer, ...]:
@@ -63,6 +65,7 @@ class ModelReader:
             self._open("--hf-overrides", odd[1], f"a usable {odd[0].rsplit('.', 1)[-1]}")
             self._shard({}, name)
             return (Layer(kind="attention"),)
+        self.known = True
         facts = read_model(
             self.matrix,
             self.flags.release,

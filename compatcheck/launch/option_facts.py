@@ -17,6 +17,8 @@ class OptionFacts:
         self.release = release
         self.fields: dict[str, Any] = {}
         self.places: dict[str, tuple[int, int]] = {}
+        self.origins: dict[str, tuple[str, int, int]] = {}
+        """Fields whose place is in another file than the launch."""
         self.tensor_parallel = 1
         self.hybrid_off: bool | None = None
         """What the launch says of the hybrid KV-cache manager."""
@@ -45,6 +47,9 @@ class OptionFacts:
         """Note a field and the place that decided it."""
         self.fields[field] = value
         self.places[field] = (setting.line, setting.column)
+        self.origins.pop(field, None)
+        if setting.origin is not None:
+            self.origins[field] = setting.origin
 
     def report(self, setting: Setting, status: Any, why: str, missing: str | None = None) -> None:
         """Note what became of an option."""

@@ -43,6 +43,16 @@ def test_hooks() -> None:
         ("compatcheck-lint", "ci/matrix.yaml", False),
         ("compatcheck-lint", ".github/workflows/compatcheck.yml", False),
         ("compatcheck-lint", "my-matrix.yaml", False),
+        *[
+            ("compatcheck-scan", file, True)
+            for file in (
+                *("deploy/values.yaml", "compose.yml", "Dockerfile", "docker/Dockerfile.gpu", "x.dockerfile", "run.sh"),
+                *("job.sbatch", "job.slurm", "vllm.service", "vllm.container", "Makefile", "GNUmakefile", "serve.mk"),
+                *("justfile", ".justfile", "serve.just", "README.md", "a/b.py"),
+            )
+        ],
+        ("compatcheck-scan", "notes.txt", False),
+        ("compatcheck-scan", "src/main.rs", False),
     ],
 )
 def test_files(hook: str, file: str, runs: bool) -> None:
