@@ -24,6 +24,7 @@ EXAMPLES = sorted(HERE.glob("*/*/*.json"))
 
 UNREACHABLE = {
     "fi-sparse-mla-sm120-api": "the selector asks the same question first (fi-mla-sparse-sm120-flashinfer)",
+    "vllm-flash-attn-sinks": "the selector asks the same question first (selector-has-sink)",
     "vllm-nvfp4-patched-gate": "takes a fork that removed the gate (tests/resolve/test_rules.py does it by an overlay)",
     "fi-nvfp4-head64-long-prefill": "the selector refuses first (fi-nvfp4-head64); a fork may not",
     "selector-use-kv-connector": "no backend of the covered releases refuses a KV connector",
