@@ -20,6 +20,7 @@ from compatcheck.launch.option_facts import OptionFacts
 from compatcheck.launch.option_reading import read_options
 from compatcheck.launch.packed_cache import hybrid_finding, is_packed, open_layers, with_boundary
 from compatcheck.launch.parsing import OptionReader
+from compatcheck.launch.whole_model import model_findings
 from compatcheck.launch.windows import hybrid_manager
 from compatcheck.matrix.model import Matrix
 from compatcheck.resolve.configuration import FIELDS, LINEAR_FIELDS, Configuration
@@ -84,6 +85,11 @@ class _Reader:
                 self.places.pop(field, None)
         linear, wrong = self._linear(name, model, options, environment)
         layers = self._packed([self._own_facts(layer, options) for layer in layers], name, model)
+        hybrid = hybrid_manager(options.hybrid_off, options.connector, self.flags.release, events=options.kv_events)
+        for field, finding in model_findings(
+            name, model.config, layers, self.fields, options, environment, hybrid, self.flags.release
+        ):
+            self.findings.append(Placed(finding, *self.places.get(field, (self.launch.line, self.launch.column))))
         layers = self._drafted(layers, options)
         reports = (*environment.reports, *options.reports, *reader.reports, *model.reports, *self.reports)
         return LaunchFacts(
@@ -101,9 +107,7 @@ class _Reader:
             reports=reports,
             missing=self._missing([*(report.missing for report in reports), *model.missing, *linear.missing]),
             linear=linear,
-            hybrid_manager=hybrid_manager(
-                options.hybrid_off, options.connector, self.flags.release, events=options.kv_events
-            ),
+            hybrid_manager=hybrid,
             connector=options.connector,
             unreadable=tuple(model.unreadable),
             model_dtype=model_dtype,
