@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -23,24 +24,45 @@ from compatcheck.launch.parsing import OptionReader
 from compatcheck.launch.whole_model import model_findings
 from compatcheck.launch.windows import hybrid_manager
 from compatcheck.matrix.model import Matrix
-from compatcheck.resolve.configuration import FIELDS, LINEAR_FIELDS, Configuration
+from compatcheck.resolve.configuration import FIELDS, LINEAR_FIELDS, VERSION_FIELDS, Configuration
 from compatcheck.resolve.verdict import Assumption
 
 
 def read_launch(
-    matrix: Matrix, launch: Launch, given: Configuration | None = None, *, model: str | None = None
+    matrix: Matrix,
+    launch: Launch,
+    given: Configuration | None = None,
+    *,
+    model: str | None = None,
+    changed: Mapping[str, Any] | None = None,
 ) -> LaunchFacts:
     """Return what a launch means. `given` are facts that the user states: they win over the launch.
 
-    `model` replaces the model of the launch by a folder, a config.json or another id. Never raises for what a launch
-    says: what is wrong with it is among the findings.
+    `model` replaces the model of the launch by a folder, a config.json or another id; `changed` are fields that its
+    options say otherwise, or not at all (None). Never raises for what a launch says: what is wrong with it is among the
+    findings.
     """
-    return _Reader(matrix, launch, given or Configuration(), model).run()
+    return _Reader(matrix, launch, given or Configuration(), model, changed or {}).run()
+
+
+def read_changed(
+    matrix: Matrix, launch: Launch, given: Configuration, changes: dict[str, Any], *, model: str | None = None
+) -> LaunchFacts:
+    """Return what a launch means with some fields changed, those of value None taken out of it.
+
+    Versions, and what the user states apart from the launch, change there; all else in the launch's options.
+    """
+    apart = {f: v for f, v in changes.items() if f in VERSION_FIELDS or getattr(given, f) is not None}
+    inside = {f: v for f, v in changes.items() if f not in VERSION_FIELDS}
+    return read_launch(matrix, launch, msgspec.structs.replace(given, **apart), model=model, changed=inside)
 
 
 class _Reader:
-    def __init__(self, matrix: Matrix, launch: Launch, given: Configuration, model: str | None) -> None:
+    def __init__(
+        self, matrix: Matrix, launch: Launch, given: Configuration, model: str | None, changed: Mapping[str, Any]
+    ) -> None:
         self.matrix = matrix
+        self.changed = changed
         self.launch = launch
         self.given = given
         self.model = model
@@ -67,6 +89,7 @@ class _Reader:
         parsed = reader.read()
         environment = read_environment(self._variables(), self.flags, self.release)
         options = read_options(parsed, self.flags, self.release)
+        self._change(options, environment)
         name = self._model_name(parsed)
         model = ModelReader(self.matrix, self.launch, self.flags, self.given, options, environment)
         layers = model.read(name)
@@ -114,6 +137,18 @@ class _Reader:
             places=self.places,
         )
 
+    def _change(self, options: OptionFacts, environment: EnvironmentFacts) -> None:
+        for field, value in self.changed.items():
+            for said in (options.fields, options.linear, environment.fields):
+                said.pop(field, None)
+            options.places.pop(field, None)
+            if value is not None:
+                (options.linear if field in LINEAR_FIELDS else options.fields)[field] = value
+        if "backend" in self.changed:
+            options.backend_per_kind = {}
+        if "linear_backend" in self.changed:
+            options.linear_per_scheme = {}
+
     def _variables(self) -> dict[str, Word]:
         """Return the environment: what files of variables hold, and above them what the launch sets itself."""
         found: dict[str, Word] = {}
@@ -148,7 +183,7 @@ class _Reader:
             name,
             model.config,
             None if "--tensor-parallel-size" in options.open else options.tensor_parallel,
-            {**fields, **options.linear},
+            {**{name: value for name, value in fields.items() if name not in self.changed}, **options.linear},
             options.linear_per_scheme,
             self.given,
             self.flags,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -27,15 +28,24 @@ FORCED = ("block_size", "use_trtllm_attention", "flash_attn_version")
 """Options that the engine decides by itself where they are left out."""
 DTYPES_ORDER = ("bfloat16", "float16")
 
+MOST_ASKED = 60
+"""How often the whole of a launch is asked: a whole is read anew for each change."""
+
 Change = tuple[tuple[str, Any], ...]
+Whole = Callable[[dict[str, Any]], Verdict | None]
+"""Changes -> the verdict for all that `given` is a part of, None where that does not work."""
 
 
-def find_alternatives(resolver: Resolver, given: Configuration, verdict: Verdict) -> tuple[Alternative, ...]:
+def find_alternatives(
+    resolver: Resolver, given: Configuration, verdict: Verdict, whole: Whole | None = None
+) -> tuple[Alternative, ...]:
     """Return up to five configurations near `given` whose verdict is `supported` on the same GPU.
 
     Tried are: no forced backend, another backend, an option of the engine left to it, another KV-cache dtype, another
     16-bit dtype, a newer engine release (with its own FlashInfer), a newer FlashInfer, and pairs of these. For a linear
     layer: no forced kernel, another --linear-backend, newer releases. Nothing that changes the model is offered.
+
+    `whole` is asked of each that works, where `given` is one kind of layers of a launch.
     """
     if (given.sm is None and not verdict.findings) or normalise(resolver.matrix, given).beyond is not None:
         return ()
@@ -44,17 +54,24 @@ def find_alternatives(resolver: Resolver, given: Configuration, verdict: Verdict
     )
     found: list[Alternative] = []
     taken: set[frozenset[str]] = set()
+    asked = 0
     for changes in [*((c,) for c in single), *combinations(single, 2)]:
         fields = frozenset(field for change in changes for field, _ in change)
         if len(fields) < sum(len(change) for change in changes) or any(old <= fields for old in taken):
             continue
         merged = {field: value for change in changes for field, value in change}
         answer = _try(resolver, given, merged)
+        if answer is None:
+            continue
+        if whole is not None:
+            asked += 1
+            every = whole(merged)
+            answer = msgspec.structs.replace(answer, selected=every.selected) if every is not None else None
         if answer is not None:
             found.append(answer)
             taken.add(fields)
-            if len(found) >= LIMIT:
-                break
+        if len(found) >= LIMIT or asked >= MOST_ASKED:
+            break
     return tuple(found)
 
 
