@@ -97,6 +97,16 @@ MODEL_CODES = (
         ("TurboQuant KV cache is not supported for hybrid (attention + Mamba) models.",),
     ),
     LaunchCode(
+        "launch-linear-backend-other-layers",
+        "The forced linear backend has no kernel for some layers of the checkpoint",
+        "init",
+        "unsupported",
+        "Up to 0.27 --linear-backend counts for every quantised linear layer: FP8 layers beside NVFP4 ones, for "
+        "example, need a kernel of the same name.",
+        "Use 0.28 or newer, or leave --linear-backend out.",
+        ("/--linear-backend=\\w+ was requested but no '\\w+' kernel exists for (this|mixed\\S+|MXFP.) layer/",),
+    ),
+    LaunchCode(
         "launch-turboquant-runner",
         "The V1 model runner makes no TurboQuant cache",
         "init",

@@ -122,7 +122,7 @@ def judge_launch(
     known = [a for a in facts.assumed if a.value is not None and not _settled(a, of_worst)]
     worst = with_findings(worst, own_findings, known, (*launch.missing, *open_))
     if reread is not None and worst.verdict != "supported":
-        worst = msgspec.structs.replace(worst, alternatives=_alternatives(loaded, asked, worst, sm, reread))
+        worst = msgspec.structs.replace(worst, alternatives=_alternatives(loaded, facts, asked, worst, sm, reread))
     return LaunchVerdict(
         lead=worst,
         facts=of_worst,
@@ -134,7 +134,7 @@ def judge_launch(
 
 
 def _alternatives(
-    loaded: LoadedMatrix, asked: Configuration, lead: Verdict, sm: str | None, reread: Reread
+    loaded: LoadedMatrix, facts: LaunchFacts, asked: Configuration, lead: Verdict, sm: str | None, reread: Reread
 ) -> tuple[Alternative, ...]:
     """Return changes of the launch with which everything in it is supported that was judged, and nothing else open."""
     from compatcheck.resolve.alternatives import find_alternatives
@@ -151,7 +151,9 @@ def _alternatives(
         works = not stopped and not opened and all(part.verdict == "supported" for part in parts)
         return answer.lead if works else None
 
-    return find_alternatives(loaded.resolver, asked, lead, whole)
+    forced = facts.linear.fields.get("linear_backend") is not None or facts.linear.per_scheme
+    others: list[tuple[tuple[str, Any], ...]] = [(("linear_backend", None),)] if forced else []
+    return find_alternatives(loaded.resolver, asked, lead, whole, others)
 
 
 def _settled(assumed: Assumption, facts: Configuration) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,11 @@ Whole = Callable[[dict[str, Any]], Verdict | None]
 
 
 def find_alternatives(
-    resolver: Resolver, given: Configuration, verdict: Verdict, whole: Whole | None = None
+    resolver: Resolver,
+    given: Configuration,
+    verdict: Verdict,
+    whole: Whole | None = None,
+    others: Sequence[Change] = (),
 ) -> tuple[Alternative, ...]:
     """Return up to five configurations near `given` whose verdict is `supported` on the same GPU.
 
@@ -45,13 +49,15 @@ def find_alternatives(
     16-bit dtype, a newer engine release (with its own FlashInfer), a newer FlashInfer, and pairs of these. For a linear
     layer: no forced kernel, another --linear-backend, newer releases. Nothing that changes the model is offered.
 
-    `whole` is asked of each that works, where `given` is one kind of layers of a launch.
+    Where `given` is one kind of layers of a launch, `whole` is asked of each that works, and `others` are changes that
+    concern other kinds.
     """
     if (given.sm is None and not verdict.findings) or normalise(resolver.matrix, given).beyond is not None:
         return ()
     single = (
         _single_changes(resolver, given, verdict.selected) if given.linear is None else linear_changes(resolver, given)
     )
+    single = [*others, *(change for change in single if change not in others)]
     found: list[Alternative] = []
     taken: set[frozenset[str]] = set()
     asked = 0
