@@ -139,17 +139,16 @@ def _alternatives(
     """Return changes of the launch with which everything in it is supported that was judged, and nothing else open."""
     from compatcheck.resolve.alternatives import find_alternatives
 
-    def whole(changes: dict[str, Any]) -> Verdict | None:
+    def whole(changes: dict[str, Any]) -> bool:
         try:
             answer = judge_launch(loaded, reread(changes), sm=sm)
         except ConfigurationError:
-            return None
+            return False
         parts = [part.verdict for part in answer.layers if part.verdict is not None]
         parts += [part.verdict for part in answer.linear]
         stopped = any(placed.finding.effect != "note" for placed in answer.launch.findings)
         opened = set(answer.lead.missing) - set(lead.missing)
-        works = not stopped and not opened and all(part.verdict == "supported" for part in parts)
-        return answer.lead if works else None
+        return not stopped and not opened and all(part.verdict == "supported" for part in parts)
 
     forced = facts.linear.fields.get("linear_backend") is not None or facts.linear.per_scheme
     others: list[tuple[tuple[str, Any], ...]] = [(("linear_backend", None),)] if forced else []

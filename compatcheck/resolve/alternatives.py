@@ -32,8 +32,8 @@ MOST_ASKED = 60
 """How often the whole of a launch is asked: a whole is read anew for each change."""
 
 Change = tuple[tuple[str, Any], ...]
-Whole = Callable[[dict[str, Any]], Verdict | None]
-"""Changes -> the verdict for all that `given` is a part of, None where that does not work."""
+Whole = Callable[[dict[str, Any]], bool]
+"""Changes -> whether all that `given` is a part of works with them."""
 
 
 def find_alternatives(
@@ -69,14 +69,11 @@ def find_alternatives(
         answer = _try(resolver, given, merged)
         if answer is None:
             continue
-        if whole is not None:
-            asked += 1
-            every = whole(merged)
-            answer = msgspec.structs.replace(answer, selected=every.selected) if every is not None else None
-        if answer is not None:
+        asked += 1
+        if whole is None or whole(merged):
             found.append(answer)
             taken.add(fields)
-        if len(found) >= LIMIT or asked >= MOST_ASKED:
+        if len(found) >= LIMIT or (whole is not None and asked >= MOST_ASKED):
             break
     return tuple(found)
 
