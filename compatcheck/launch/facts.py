@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from compatcheck.launch.arguments import Parsed
-from compatcheck.launch.draft import draft_layer, has_layers, not_looked_at
+from compatcheck.launch.draft import draft_layer, has_layers, known_draft, not_looked_at
 from compatcheck.launch.engine_release import release_of
 from compatcheck.launch.env_file import read_env_file
 from compatcheck.launch.environment import EnvironmentFacts, read_environment
@@ -211,6 +211,23 @@ class _Reader:
         """Add the layers of a draft model of which the answer is known; say of another that it is not looked at."""
         if not has_layers(options.speculative):
             return layers
+        dtype = self.fields.get("kv_cache_dtype")
+        asked = dtype in (None, "auto") or "kv_cache_dtype" in self.places or self.given.kv_cache_dtype is not None
+        found = (
+            known_draft(
+                options.speculative,
+                dtype,
+                self.fields.get("backend"),
+                self.matrix,
+                self.flags.release,
+                options.tensor_parallel,
+                self.launch.directory,
+            )
+            if asked
+            else ()
+        )
+        if found:
+            return (*layers, *found)
         draft = draft_layer(options.speculative, self.fields.get("kv_cache_dtype"), layers, self.launch.directory)
         if draft is not None:
             return (*layers, draft)
