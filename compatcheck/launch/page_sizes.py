@@ -39,7 +39,9 @@ def page_finding(
     sizes = _sizes(layers, common)
     if hybrid is not True or sizes is None or max(sizes.values()) % min(sizes.values()) == 0:
         return None
-    told = ", ".join(f"{size} bytes a token in {kind} layers" for kind, size in sizes.items())
+    counted = any(isinstance(facts.get("num_kv_heads"), int) for facts in (common, *(layer.facts for layer in layers)))
+    unit = "a token" if counted else "a token and KV head"
+    told = ", ".join(f"{size} bytes {unit} in {kind} layers" for kind, size in sizes.items())
     if parse(release) < parse(PADS_SINCE):
         return _refused(name, told, release)
     dtype = str(common.get("kv_cache_dtype"))
@@ -62,14 +64,15 @@ def _sizes(layers: Sequence[Layer], common: dict[str, Any]) -> dict[str, int] | 
     windows = {bool(facts.get("sliding_window")) for facts in cached.values()}
     if len(windows) < 2:
         return None
+    stated = [isinstance(facts.get("num_kv_heads"), int) for facts in cached.values()]
+    if any(stated) and not all(stated):
+        return None
     found: dict[str, int] = {}
     for kind, facts in cached.items():
         head = facts.get("head_size")
-        own, all_ = facts.get("num_kv_heads"), common.get("num_kv_heads")
-        if own is None and all_ is None:
-            own = 1  # the same in each kind, whatever it is
+        own = facts["num_kv_heads"] if all(stated) else 1  # the same in each kind, whatever it is
         dtype = str(facts.get("kv_cache_dtype") or "auto")
-        if not isinstance(head, int) or not isinstance(own, int):
+        if not isinstance(head, int):
             return None
         if dtype in _SCALED:
             each = float(head + _SCALE_BYTES)

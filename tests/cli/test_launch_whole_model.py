@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.cli.test_launch_own_backends import at
-from tests.cli.test_launch_unknowns import ask, codes
+from tests.cli.test_launch_unknowns import HERE, ask, codes
 
 MOE = "Qwen/Qwen3-30B-A3B-Thinking-2507"
 TURBO = ("--kv-cache-dtype", "turboquant_4bit_nc")
@@ -106,6 +106,18 @@ def test_a_rank_holds_its_share_of_each_kind_of_heads(cli: Cli) -> None:
     assert "2064 bytes" in finding["actual"]  # 2 of 4 KV heads, keys and values of 512 + 4
 
 
+def test_heads_that_only_one_kind_states_leave_sizes_open(cli: Cli, tmp_path: Path) -> None:
+    text = {"model_type": "gemma4_text", "head_dim": 256, "global_head_dim": 512, "num_hidden_layers": 12}
+    text |= {"sliding_window": 512, "sliding_window_pattern": 6}
+    for more, refused in (({}, True), ({"num_global_key_value_heads": 2}, False)):
+        config = {"model_type": "gemma4", "text_config": {**text, **more}}
+        (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+        document = served(cli, "0.23.0", str(tmp_path), "--kv-cache-dtype", "int8_per_token_head")
+        found = [f["actual"] for f in document["findings"] if f["code"] == PAGES]
+        assert bool(found) is refused
+        assert all("520 bytes a token and KV head in sliding_attention" in actual for actual in found)
+
+
 @pytest.mark.parametrize(("shared", "warned"), [(20, True), (0, False)])
 def test_shared_layers_reset_scales(cli: Cli, tmp_path: Path, shared: int, warned: bool) -> None:
     text = {"model_type": "gemma4_text", "head_dim": 256, "global_head_dim": 256, "num_hidden_layers": 35}
@@ -133,3 +145,20 @@ def test_batch_invariance_and_recurrent_layers(cli: Cli, release: str, model: st
     if refused:
         backend = "MAMBA2_ATTN" if "Nemotron" in model else "GDN_ATTN"
         assert found[0]["words"] == f"VLLM batch_invariant mode is not supported for {backend}."
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (TURBO, "ValueError: Unknown TurboQuant cache dtype: 'auto'. Valid presets: turboquant_k8v4,"),
+        (
+            (*TURBO, "--attention-backend", "FLASH_ATTN"),
+            "Selected backend AttentionBackendEnum.FLASH_ATTN is not valid",
+        ),
+        ((*TURBO, "--no-such"), "vllm: error: unrecognized arguments: --no-such"),
+    ],
+)
+def test_the_engine_says_what_it_meets_first(cli: Cli, options: tuple[str, ...], said: str) -> None:
+    done = cli("check", *at("9.0", "0.26.0"), "--engine-words", "--", "vllm", "serve", MOE, *options, **HERE)
+    assert said in done.stdout
+    assert len(done.stdout.splitlines()) == 1

@@ -99,6 +99,7 @@ def test_a_derived_model_is_not_of_the_family_in_its_name(name: str, expected: s
         ("XiaomiMiMo/MiMo-V2.5", {"full_attention": 9, "sliding_attention": 39}, 192),
         ("Qwen/Qwen3.8-27B", {"linear_attention": 48, "full_attention": 16}, 256),
         ("google/gemma-4-E2B-it", {"sliding_attention": 28, "full_attention": 7}, 256),
+        ("google/gemma-4-E4B-it", {"sliding_attention": 35, "full_attention": 7}, 256),
         ("zai-org/GLM-5.2", {"mla": 78}, 576),
     ],
 )
