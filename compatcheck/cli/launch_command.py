@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -60,7 +61,7 @@ def judge_words(
     alternatives: bool,
 ) -> list[tuple[LaunchVerdict, dict[str, str]]]:
     """Return one verdict for each GPU, and what came from the host. Leaves with exit code 2 for unusable options."""
-    from compatcheck.launch.facts import read_launch
+    from compatcheck.launch.facts import read_changed, read_launch
     from compatcheck.launch.judge import judge_launch
     from compatcheck.launch.model_source import ModelError, expect_model
 
@@ -81,7 +82,8 @@ def judge_words(
     for configuration in configurations:
         facts = read_launch(loaded.matrix, launch, configuration, model=model)
         try:
-            answers.append((judge_launch(loaded, facts, alternatives=alternatives), grounds))
+            change = partial(read_changed, loaded.matrix, launch, configuration, model=model) if alternatives else None
+            answers.append((judge_launch(loaded, facts, reread=change), grounds))
         except ConfigurationError as error:
             for field, text in error.problems:
                 complain(f"compatcheck: --{field.replace('_', '-')}: {text}")

@@ -44,9 +44,12 @@ def make(
     actual: str | None = None,
     words: str | None = None,
     exception: str | None = None,
+    confirmed: str | None = None,
+    recheck: str | None = None,
     source: FindingSource = _PARSER,
+    more: tuple[FindingSource, ...] = (),
 ) -> Finding:
-    """Return a finding of the launch readers."""
+    """Return a finding of the launch readers; `more` are sources beside the first."""
     return Finding(
         code=code,
         name=name,
@@ -60,7 +63,9 @@ def make(
         actual=actual,
         words=words,
         exception=exception,
-        sources=(source,),
+        confirmed=confirmed,
+        recheck=recheck,
+        sources=(source, *more),
     )
 
 

@@ -38,6 +38,8 @@ class OptionFacts:
         self.hf_overrides: dict[str, Any] = {}
         self.speculative: dict[str, Any] = {}
         self.hf_config_path: str | None = None
+        self.on: set[str] = set()
+        """Options that are given, and not as off."""
         self.open: set[str] = set()
         """Options that decide, with a value that only the shell knows."""
         self.findings: list[Placed] = []

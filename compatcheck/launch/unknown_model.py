@@ -30,30 +30,28 @@ class OpenVerdict(msgspec.Struct, frozen=True):
     remarks: tuple[Finding, ...] = ()
 
 
-def judge_unknown(loaded: LoadedMatrix, own: Configuration, name: str | None, *, alternatives: bool) -> OpenVerdict:
+def judge_unknown(loaded: LoadedMatrix, own: Configuration, name: str | None) -> OpenVerdict:
     """Return the verdict for a model that nobody knows; `own` says nothing of MLA."""
-    plain = loaded.resolver.resolve(own, alternatives=alternatives)
+    plain = loaded.resolver.resolve(own, alternatives=False)
     if plain.verdict != "unsupported":
         return OpenVerdict(own, plain)
     case = _asked_for(loaded, own, plain)
     if case:
-        changed, verdict = _resolve(loaded, own, case, alternatives=alternatives)
+        changed, verdict = _resolve(loaded, own, case)
         for more in _asked_for(loaded, changed, verdict):
-            changed, verdict = _resolve(loaded, changed, {more: True}, alternatives=alternatives)
+            changed, verdict = _resolve(loaded, changed, {more: True})
             case |= {more: True}
         if verdict.verdict == "unsupported" and changed.backend is None and "use_sparse" not in case:
-            sparse, other = _resolve(loaded, changed, {"use_sparse": True}, alternatives=alternatives)
+            sparse, other = _resolve(loaded, changed, {"use_sparse": True})
             if other.verdict != "unsupported":
                 changed, verdict, case = sparse, other, case | {"use_sparse": True}
         return OpenVerdict(changed, verdict, (_remark(name, own, case),))
     return OpenVerdict(own, plain)
 
 
-def _resolve(
-    loaded: LoadedMatrix, own: Configuration, case: dict[str, Any], *, alternatives: bool
-) -> tuple[Configuration, Verdict]:
+def _resolve(loaded: LoadedMatrix, own: Configuration, case: dict[str, Any]) -> tuple[Configuration, Verdict]:
     changed = msgspec.structs.replace(own, **{f: v for f, v in case.items() if getattr(own, f) is None})
-    return changed, loaded.resolver.resolve(changed, alternatives=alternatives)
+    return changed, loaded.resolver.resolve(changed, alternatives=False)
 
 
 def _asked_for(loaded: LoadedMatrix, own: Configuration, verdict: Verdict) -> dict[str, Any]:
