@@ -134,7 +134,12 @@ DEEPSEEK = {
     "num_kv_heads": 1,
 }
 TOKENSPEED = {"backend": "TOKENSPEED_MLA", "sm": "10.0", "kv_cache_dtype": "fp8"} | DEEPSEEK
-TRITON = {"backend": "TRITON_MLA", "sm": "12.0", "kv_cache_dtype": "fp8", "engine_version": "0.24.0"} | DEEPSEEK
+SPARSE = {
+    "backend": "FLASHINFER_MLA_SPARSE_SM90",
+    "sm": "9.0",
+    "use_sparse": True,
+    "engine_version": "0.33.0",
+} | DEEPSEEK
 
 
 @pytest.mark.parametrize(
@@ -145,7 +150,7 @@ TRITON = {"backend": "TRITON_MLA", "sm": "12.0", "kv_cache_dtype": "fp8", "engin
         ("qk_nope_head_dim", {"backend": "FLASHINFER_MLA", "sm": "10.0"} | DEEPSEEK),
         ("qk_rope_head_dim", TOKENSPEED),
         ("v_head_dim", TOKENSPEED),
-        ("kv_lora_rank", TRITON),
+        ("kv_lora_rank", SPARSE),
         ("num_qo_heads", {"sm": "10.0", "use_sparse": True, "index_topk": 2048} | DEEPSEEK),
     ],
 )
