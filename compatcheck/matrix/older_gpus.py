@@ -1,7 +1,7 @@
 """GPUs older than every compute capability of the matrix, so that their names are understood and nothing is claimed.
 
-Source: NVIDIA's list of CUDA GPUs and the compute capability of each; torch/utils/cpp_extension.py:named_arches names
-the same architectures (Kepler 3.5 and 3.7, Maxwell 5.0 to 5.3, Pascal 6.0 to 6.2, Volta 7.0 and 7.2).
+NVIDIA publishes the compute capability of each GPU (https://developer.nvidia.com/cuda-legacy-gpus); that list was not
+opened for this table, from which nothing is concluded but that a GPU is not covered.
 """
 
 from __future__ import annotations

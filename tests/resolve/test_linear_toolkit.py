@@ -14,8 +14,9 @@ FLASHINFER, OWN = "FlashInferCutlassNvFp4LinearKernel", "CutlassNvFp4LinearKerne
 
 
 def ask(loaded: LoadedMatrix, **fields: Any) -> Verdict:
-    asked = {"linear": "nvfp4_w4a4", "engine_version": "0.25.1", "sm": "12.0", "in_features": 4096} | fields
-    return loaded.resolver.resolve(Configuration(**asked), alternatives=False)  # type: ignore[no-any-return]
+    base: dict[str, Any] = {"linear": "nvfp4_w4a4", "engine_version": "0.25.1", "sm": "12.0", "in_features": 4096}
+    verdict: Verdict = loaded.resolver.resolve(Configuration(**(base | fields)), alternatives=False)
+    return verdict
 
 
 @pytest.mark.parametrize(
