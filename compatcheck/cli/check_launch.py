@@ -71,6 +71,9 @@ def _words(loaded: LoadedMatrix, answer: LaunchVerdict) -> str:
     from compatcheck.report.engine_words import config_refusal, render
 
     refused = [placed.finding for placed in answer.launch.findings if placed.finding.effect == "unsupported"]
+    parts = [answer.attention.verdict, *(one.verdict for one in answer.linear)]
+    if any(part is not None and part.fails_at in ("config", "selection") for part in parts):
+        refused = [finding for finding in refused if finding.bites == "config"]  # what comes later is never reached
     said = parser_words(refused)
     if not said and refused:
         click.echo(f"compatcheck: {refused[0].message} Its exact words are not known.", err=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 def read_words(words: tuple[str, ...], model: str | None) -> Launch:
     """Return the launch that the words after `--` are. Leaves with exit code 2 where they are none."""
     from compatcheck.launch.command_line import find_launches, launches_in_script, pinned_version, with_version
+    from compatcheck.launch.help_request import asks_help
     from compatcheck.launch.model import Launch, Word
 
     if not words:
@@ -37,6 +39,8 @@ def read_words(words: tuple[str, ...], model: str | None) -> Launch:
             placed.append(Word(text, 1, column))
             column += len(text) + 1
         found = [with_version(launch, pinned_version(placed)) for launch in find_launches(placed)]
+    if not found and any(asks_help([Word(word) for word in text.split()]) for text in words):
+        raise click.UsageError("the words after -- ask for vLLM's help and start nothing: there is no launch to judge.")
     if not found:
         raise click.UsageError(
             "the words after -- launch no vLLM; expected something like: -- vllm serve MODEL --kv-cache-dtype fp8"
@@ -57,7 +61,7 @@ def judge_words(
     alternatives: bool,
 ) -> list[tuple[LaunchVerdict, dict[str, str]]]:
     """Return one verdict for each GPU, and what came from the host. Leaves with exit code 2 for unusable options."""
-    from compatcheck.launch.facts import read_launch
+    from compatcheck.launch.facts import read_changed, read_launch
     from compatcheck.launch.judge import judge_launch
     from compatcheck.launch.model_source import ModelError, expect_model
 
@@ -78,7 +82,8 @@ def judge_words(
     for configuration in configurations:
         facts = read_launch(loaded.matrix, launch, configuration, model=model)
         try:
-            answers.append((judge_launch(loaded, facts, alternatives=alternatives), grounds))
+            change = partial(read_changed, loaded.matrix, launch, configuration, model=model) if alternatives else None
+            answers.append((judge_launch(loaded, facts, reread=change), grounds))
         except ConfigurationError as error:
             for field, text in error.problems:
                 complain(f"compatcheck: --{field.replace('_', '-')}: {text}")

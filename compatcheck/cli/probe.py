@@ -146,7 +146,10 @@ def _linear(loaded: LoadedMatrix, tables: list[SupportTable], host: Host | None)
 
 
 def _distinct(loaded: LoadedMatrix, configurations: list[Configuration]) -> list[Configuration]:
-    """Return one configuration per compute capability, whatever it was called."""
+    """Return one configuration per compute capability, whatever it was called; none for an older GPU, saying so."""
     from compatcheck.resolve.normalise import normalise
 
-    return list({normalise(loaded.matrix, c).facts.sm: c for c in configurations}.values())
+    found = {str(normalise(loaded.matrix, c).facts.sm): c for c in configurations}
+    for sm in found.keys() - loaded.matrix.sms.keys():
+        complain(f"compatcheck probe: the matrix has nothing on SM {sm}; no table for it")
+    return [configuration for sm, configuration in found.items() if sm in loaded.matrix.sms]

@@ -24,7 +24,8 @@ SKIPPED = frozenset({".git", ".hg", ".venv", "venv", "node_modules", "__pycache_
 """Folders that are not looked into."""
 NAMES = (
     *("*.md", "*.mdx", "*.markdown", "*.py", "*.sh", "*.bash", "*.yaml", "*.yml", "*.service"),
-    *("*ockerfile*", "*ontainerfile*"),
+    *("*ockerfile*", "*ontainerfile*", "*.zsh", "*.sbatch", "*.slurm", "*.container"),
+    *("[Mm]akefile*", "GNUmakefile", "*.mk", "[Jj]ustfile", ".justfile", "*.just"),
 )
 """Files that are looked at in a folder; a file named on the command line is always looked at."""
 MAX_BYTES = 4 * 1024 * 1024
@@ -54,7 +55,9 @@ def scan(
     matrix_file: Path | None,
     overlays: tuple[Path, ...],
 ) -> None:
-    """Find launches of vLLM in compose files, manifests, Dockerfiles, scripts, Markdown and Python, and check each.
+    """Find launches of vLLM in compose files, manifests, charts' values, scripts, Markdown, Python, and check each.
+
+    Dockerfiles, units, quadlets, Makefiles, justfiles, Slurm's scripts and Ray Serve's configurations are read too.
 
     GPU and release come from the options, from a comment (`# compatcheck: sm=9.0 vllm=0.33.0`), from the image's tag or
     from a node selector. Where no GPU is known, every one is tried, and only what works on none is an error. Silence a

@@ -86,6 +86,7 @@ def _rules(matrix: Matrix) -> Iterator[Entry]:
             recheck=rule.recheck,
             confirmed=rule.confirmed,
             varies=rule.varies,
+            symptom=rule.symptom,
             conditions=[rule.when],
             linear=rule.kind == "linear",
         )

@@ -34,6 +34,7 @@ class Entry(msgspec.Struct, kw_only=True):
     recheck: str | None = None
     confirmed: str = "reading"
     varies: str | None = None
+    symptom: bool = False
     conditions: list[Any] = []
     linear: bool = False
     """Whether it speaks of linear layers."""

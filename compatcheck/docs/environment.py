@@ -68,8 +68,7 @@ def render(env: Environment, template: str, variables: dict[str, Any]) -> str:
     except TemplateSyntaxError as error:
         raise DocsError(f"{error.name or template}:{error.lineno}: {error.message}") from error
     except TemplateNotFound as error:
-        where = _place(error, env) or template
-        raise DocsError(f"{where}: no such template: {error}") from error
+        raise DocsError(f"{_place(error, env) or template}: no such template: {error}") from error
     except RecursionError as error:
         raise DocsError(f"{_place(error, env) or template}: includes, or calls, itself without end") from error
     except (TemplateError, TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:

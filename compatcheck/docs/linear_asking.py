@@ -44,7 +44,8 @@ class LinearAsking:
         self.cells: list[LinearCell] = []
         self.reasons = Reasons(space.matrix.rules, space.loaded.placed)
         compiler = self._resolver.engine(self._engine_name, self.newest).compiler
-        classes = Classes(space.matrix, engine, linear, compiler)
+        given = [self._given(release, scheme) for release in self.releases for scheme in self.schemes]
+        classes = Classes(space.matrix, engine, linear, compiler, [normal.facts for normal in given])
         self._classes = classes
         self._alike_of: dict[str | None, list[int]] = {}
         self._quiet = classes.silent_about_flashinfer
@@ -145,9 +146,12 @@ class LinearAsking:
         key = (self._class(release), scheme)
         base = self._bases.get(key)
         if base is None:
-            given = Configuration(engine=self._engine_name, engine_version=release, linear=scheme)
-            base = self._bases[key] = normalise(self._resolver.matrix, given)
+            base = self._bases[key] = self._given(release, scheme)
         return base
+
+    def _given(self, release: str, scheme: str) -> Normalised:
+        given = Configuration(engine=self._engine_name, engine_version=release, linear=scheme)
+        return normalise(self._resolver.matrix, given)
 
     def _number(self, verdict: Verdict, facts: Configuration) -> int:
         known = self._numbered.get(id(verdict))

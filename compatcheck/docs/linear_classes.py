@@ -13,21 +13,34 @@ from compatcheck.matrix.records import Limited
 from compatcheck.matrix.versions import contains
 from compatcheck.resolve.backend import in_release
 from compatcheck.resolve.conditions import Compiler, Predicate
-from compatcheck.resolve.configuration import VERSION_FIELDS, Configuration
+from compatcheck.resolve.configuration import LINEAR_FIELDS, VERSION_FIELDS, Configuration
 from compatcheck.resolve.kernel import KernelProgram
+from compatcheck.resolve.narrowing import settled
 from compatcheck.resolve.words import asked_fields, placeholders
 
 Condition = dict[str, Any] | None
 AXES = frozenset({"sm", *VERSION_FIELDS})
+VARIED = frozenset({"sm", "dtype", "flashinfer_version", "use_batch_invariant", *LINEAR_FIELDS})
+"""What is not the same in all that is asked of a release and a scheme: axes, ways to ask, sizes."""
 
 
 class Classes:
     """What linear layers' conditions ask of an axis, and so which of its values are the same to them."""
 
-    def __init__(self, matrix: Matrix, engine: Engine, linear: Linear, compiler: Compiler) -> None:
+    def __init__(
+        self, matrix: Matrix, engine: Engine, linear: Linear, compiler: Compiler, bases: Sequence[Configuration]
+    ) -> None:
+        """`bases` are the facts of every release and scheme that are the same in all that is asked."""
         self._linear = linear
         self._facts = engine.facts
-        self._rules = [rule for rule in matrix.rules.values() if rule.kind == "linear"]
+        rules = [rule for rule in matrix.rules.values() if rule.kind == "linear"]
+        whens = [compiler.stated(rule.when) for rule in rules]
+        self._rules = [
+            rule
+            for rule, when in zip(rules, whens, strict=True)
+            if any(field in engine.facts for field, _ in _leaves(rule.when))  # which differ from release to release
+            or any(settled(when, base, VARIED) is not False for base in bases)
+        ]
         self._library = {
             k.kernel: matrix.kernels[k.kernel] for k in linear.kernels.values() if k.kernel in matrix.kernels
         }

@@ -59,6 +59,7 @@ def _rule(code: str, rule: Rule, loaded: LoadedMatrix) -> Entry:
         recheck=rule.recheck,
         sources=sources(rule.sources),
         line=loaded.line(("rules", code)),
+        symptom=rule.symptom,
     )
 
 

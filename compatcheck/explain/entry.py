@@ -21,3 +21,5 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     recheck: str | None = None
     sources: tuple[FindingSource, ...] = ()
     line: str | None = None
+    symptom: bool = False
+    """Whether its words are printed for several causes, which it names; entries with one cause go first."""

@@ -63,6 +63,14 @@ MODEL_CODES = (
         ("/tp_size=\\d+ must be divisible by ?dcp_size=\\d+/", "/DCP must be disabled, span the PCP axis/"),
     ),
     LaunchCode(
+        "launch-model-unknown",
+        "The answer rests on what the model is",
+        "selection",
+        "note",
+        "Nothing is known of the model, and what is asked for is taken only for models with MLA or sparse attention.",
+        "Give --model with the model's folder or config.json, or state --use-mla.",
+    ),
+    LaunchCode(
         "launch-heads-unknown",
         "The number of attention heads is not known",
         "config",
@@ -95,6 +103,75 @@ MODEL_CODES = (
         "Up to 0.20 the first and last layers had to be attention layers, which keep the model's dtype.",
         "Use 0.21 or newer, or --kv-cache-dtype fp8.",
         ("TurboQuant KV cache is not supported for hybrid (attention + Mamba) models.",),
+    ),
+    LaunchCode(
+        "launch-linear-backend-other-layers",
+        "The forced linear backend has no kernel for some layers of the checkpoint",
+        "init",
+        "unsupported",
+        "Up to 0.27 --linear-backend counts for every quantised linear layer: FP8 layers beside NVFP4 ones, for "
+        "example, need a kernel of the same name.",
+        "Use 0.28 or newer, or leave --linear-backend out.",
+        ("/--linear-backend=\\w+ was requested but no '\\w+' kernel exists for (this|mixed\\S+|MXFP.) layer/",),
+    ),
+    LaunchCode(
+        "launch-turboquant-runner",
+        "The V1 model runner makes no TurboQuant cache",
+        "init",
+        "unsupported",
+        "In 0.25 and 0.26 the V1 runner takes a TurboQuant layer for one that is not quantised. Hybrid models and "
+        "mixtures of experts that the release does not list run on it; dense models run on V2.",
+        "Use 0.27 or newer, or --kv-cache-dtype fp8.",
+        ("Unknown TurboQuant cache dtype: 'auto'",),
+    ),
+    LaunchCode(
+        "launch-pages-do-not-divide",
+        "The pages of the model's layers do not divide each other",
+        "init",
+        "unsupported",
+        "Up to 0.23 layers with and without a window need pages of which one divides the other; scales for each token "
+        "and head add 4 bytes to each head, so that head sizes 256 and 512 do not fit any more.",
+        "Use 0.26 or newer, or --kv-cache-dtype fp8.",
+        (
+            "The page size of the layer is not divisible by the maximum page size.",
+            "Cannot unify by adjusting block_size.",
+        ),
+    ),
+    LaunchCode(
+        "launch-padded-pages-scales",
+        "Scales of a padded KV cache are written to the wrong blocks",
+        "silent",
+        "degraded",
+        "0.24 and 0.25 pad pages that do not divide, and look for the scales of int8_per_token_head and "
+        "fp8_per_token_head as if nothing were padded.",
+        "Use 0.26 or newer, or --kv-cache-dtype fp8.",
+    ),
+    LaunchCode(
+        "launch-padded-pages-open",
+        "Corrupted answers are reported for int8_per_token_head over padded pages",
+        "silent",
+        "degraded on 0.26.0; a note on newer releases, of which nobody has said it",
+        "The cause is not known.",
+        "Compare answers with those of --kv-cache-dtype auto, or use fp8.",
+    ),
+    LaunchCode(
+        "launch-shared-layers-scales",
+        "Layers that share a cache reset its scales at the first request",
+        "silent",
+        "degraded",
+        "Gemma 3n and the small Gemma 4 have layers that read another layer's cache; with a scale for each token and "
+        "head, the first batch after a start gets wrong tokens.",
+        "Discard the first batch after a start, or use --kv-cache-dtype fp8.",
+    ),
+    LaunchCode(
+        "launch-batch-invariant-recurrent",
+        "Batch-invariant mode does not exist for recurrent layers",
+        "init",
+        "unsupported",
+        "From 0.20 on the backends of gated delta-net, mamba, linear attention and short convolution layers are asked, "
+        "and none supports it.",
+        "Unset VLLM_BATCH_INVARIANT.",
+        ("/VLLM batch_invariant mode is not supported for \\w+_ATTN\\./",),
     ),
     LaunchCode(
         "launch-draft-not-judged",

@@ -1,8 +1,9 @@
 """Which entries a pasted text fits, best first.
 
 An exact id wins. Then entries whose words occur in the text (the longer the words, the surer), then entries in whose
-words the text occurs, then entries that share most of its telling terms, or the name of a function or an option. The
-name of an exception is no evidence, nor is a backend's.
+words the text occurs, then those that say which causes a general text has, then entries that share most of its telling
+terms, or the name of a function or an option. The name of an exception is no evidence, nor is a backend's. What only
+shares terms is left out where words were found: it would be another cause, named without a reason.
 """
 
 from __future__ import annotations
@@ -14,15 +15,26 @@ from collections import Counter
 import msgspec
 
 from compatcheck.explain.entries import Entry
+from compatcheck.explain.log_text import plain
 from compatcheck.resolve.words import as_regex
 
 _TERM = re.compile(r"[a-z0-9_]{3,}")
 _EXCEPTION = re.compile(r"[A-Za-z_.]*(?:Error|Exception|Warning)")
-_ANY_FAULT = re.compile(r"CUDA error: (?:an illegal memory access was encountered|unspecified launch failure)")
+_ANY = {
+    re.compile(
+        r"CUDA error: (?:an illegal memory access was encountered|unspecified launch failure)"
+    ): "words that any fault on the GPU prints",
+    re.compile(r"Ninja build failed"): "words that any failed build prints",
+    re.compile(r"Missing TRTLLM-GEN kernel|Trtllm-gen kernels not found"): "words that any missing cubin prints",
+}
+"""Words that an entry has and that say nothing of its cause, and how they are called."""
+_FOUND = 0.5
+"""Above it, words were found; up to it, there are only terms in common."""
 _EVERYWHERE = (
     "the not and are for was has have had with from this that but can cannot use used using only does did its any all "
-    "info error warning file line traceback most recent call last raise raised return returned value values name "
-    "none true false python module import found failed fails failure unsupported supported support"
+    "info error warning file line such directory permission denied errno traceback most recent call last raise raised "
+    "return returned value values name none true false python module import found failed fails failure unsupported "
+    "supported support"
 )
 _SAYS_NOTHING = frozenset(_EVERYWHERE.split())
 """Terms that any log has: they are no evidence for an entry."""
@@ -46,7 +58,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
 
 def find(index: list[Entry], text: str, limit: int = 5) -> list[Match]:
     """Return the best matches for a code, an id or an error text; empty if nothing fits."""
-    wanted = " ".join(text.split())
+    wanted = " ".join(plain(text).split())
     if not wanted:
         return []
     exact = [e for e in index if e.id.lower() == wanted.lower()]
@@ -62,6 +74,8 @@ def find(index: list[Entry], text: str, limit: int = 5) -> list[Match]:
     terms = {term for term in _TERM.findall(wanted.lower()) if _telling(term)}
     names = {term for term in terms if len(term) >= _NAME_LENGTH} - {entry.id.lower() for entry in index}
     matches = [m for m in (_match(entry, wanted, terms, names, weights) for entry in index) if m is not None]
+    if any(match.score > _FOUND for match in matches):
+        matches = [match for match in matches if match.score > _FOUND]
     matches.sort(key=lambda m: (-m.score, _KIND_ORDER.get(m.entry.kind, 9), m.entry.id))
     return matches[:limit]
 
@@ -69,7 +83,7 @@ def find(index: list[Entry], text: str, limit: int = 5) -> list[Match]:
 def _match(entry: Entry, text: str, terms: set[str], names: set[str], weights: dict[str, float]) -> Match | None:
     best: tuple[float, str] | None = None
     for words in entry.words:
-        score = _words_score(words, text)
+        score = _words_score(words, text, entry.symptom)
         if score and (best is None or score[0] > best[0]):
             best = score
     if best is None:
@@ -82,11 +96,15 @@ def _match(entry: Entry, text: str, terms: set[str], names: set[str], weights: d
     return Match(score=round(best[0], 3), how=best[1], entry=entry) if best else None
 
 
-def _words_score(words: str, text: str) -> tuple[float, str] | None:
+def _words_score(words: str, text: str, symptom: bool) -> tuple[float, str] | None:
     found = as_regex(words).search(text)
-    if found is not None and _ANY_FAULT.fullmatch(found[0]):
-        return 0.3, "words that any fault on the GPU prints"
+    if found is not None and not symptom:
+        for general, how in _ANY.items():
+            if general.fullmatch(found[0]):
+                return 0.3, how
     if found is not None and len(found[0]) >= 8 and not _EXCEPTION.fullmatch(found[0]):
+        if symptom:
+            return 0.51 + 0.08 * min(1.0, len(found[0]) / max(len(text), 1)), "words that several causes print"
         return 0.7 + 0.29 * min(1.0, len(found[0]) / max(len(text), 1)), "its words are in the text"
     if 8 <= len(text) <= len(words) and text.lower() in words.lower():
         return 0.6 + 0.29 * len(text) / len(words), "the text is in its words"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from compatcheck.explain.entry import Entry
 from compatcheck.matrix.load import LoadedMatrix
 from compatcheck.matrix.model import Engine
@@ -45,7 +47,7 @@ def own_entries(name: str, engine: Engine, loaded: LoadedMatrix) -> list[Entry]:
             id="no-valid-backend",
             kind="rule",
             title="No attention backend takes the configuration",
-            words=(engine.none_words,),
+            words=(engine.none_words, f"/{re.escape(engine.none_words)}.{{1,1200}}Reasons: /"),
             facts=(("refused by", "engine"), ("bites", "selection"), ("exception", "ValueError")),
             why="The selector asked every backend in its order, and each refused for a reason of its own.",
             fix="compatcheck check with the same facts lists each refusal, and what works instead.",

@@ -87,7 +87,7 @@ class Toolkit(Record, frozen=True, kw_only=True):
 
     `headers` and `libraries` say what was found where FlashInfer tells the compiler and the linker to look;
     None means that it cannot be told from outside. `cuda_version` is nvcc's release ('12.8'), `nvcc_build`
-    the full build ('12.8.93').
+    the full build ('12.8.93'), `headers_version` the release that the headers beside nvcc are of ('12.8').
     """
 
     source: ToolkitSource = "none"
@@ -97,6 +97,7 @@ class Toolkit(Record, frozen=True, kw_only=True):
     nvcc_error: str | None = None
     nvcc_on_path: bool = False
     headers: dict[str, bool] = {}
+    headers_version: str | None = None
     libraries: dict[str, bool | None] = {}
     ninja: bool = False
     host_compiler: bool = False

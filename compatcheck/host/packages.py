@@ -39,6 +39,7 @@ NAMES = (
     "ninja",
     "nvidia-cuda-nvcc",
     "nvidia-cuda-nvcc-cu12",
+    "nvidia-cuda-runtime",
     "nvidia-cudnn-frontend",
     "nvidia-cutlass-dsl",
     "nvidia-ml-py",

@@ -38,6 +38,8 @@ LIBRARIES = ("libcudart.so", "libcuda.so")
 DEFAULT_ROOT = "/usr/local/cuda"
 
 _NVCC_SECONDS = 30
+_HEADER_BYTES = 1 << 20
+_CUDART = re.compile(r"^[ \t]*#[ \t]*define[ \t]+CUDART_VERSION[ \t]+(\d{4,6})\b", re.MULTILINE)
 _RELEASE = re.compile(r"release (\d+\.\d+),")
 _BUILD = re.compile(r"\bV(\d+\.\d+\.\d+)")
 
@@ -89,6 +91,7 @@ def inspect_toolkit(environ: Mapping[str, str] | None = None, default: str = DEF
         nvcc_error=error,
         nvcc_on_path=shutil.which("nvcc", path=search) is not None,
         headers={name: (include / name).is_file() for name in HEADERS} if found else {},
+        headers_version=headers_version(root.path) if has_nvcc else None,
         libraries={name: _library(name, root.path, given) for name in LIBRARIES} if found else {},
         ninja=shutil.which("ninja", path=search) is not None,
         host_compiler=_host_compiler(given),
@@ -123,6 +126,27 @@ def nvcc_version(nvcc: str, environ: Mapping[str, str]) -> tuple[str | None, str
         return None, None, "nvcc --version names no release"
     build = _BUILD.search(done.stdout)
     return release[1], build[1] if build else None, None
+
+
+def headers_version(root: str) -> str | None:
+    """Return the release that ROOT/include is of ('13.0'), from CUDART_VERSION in cuda_runtime_api.h.
+
+    None where there is no such header, or where ROOT/bin/nvcc is a link out of ROOT: which headers nvcc takes first is
+    then not known.
+    """
+    nvcc = os.path.realpath(os.path.join(root, "bin", "nvcc"))
+    if os.path.dirname(os.path.dirname(nvcc)) != os.path.realpath(root):
+        return None
+    try:
+        with open(os.path.join(root, "include", "cuda_runtime_api.h"), encoding="utf-8", errors="replace") as stream:
+            text = stream.read(_HEADER_BYTES)
+    except OSError:
+        return None
+    found = _CUDART.search(text)
+    if found is None:
+        return None
+    number = int(found[1])
+    return f"{number // 1000}.{number % 1000 // 10}"
 
 
 def _library(name: str, root: str, environ: Mapping[str, str]) -> bool | None:

@@ -73,7 +73,7 @@ class _Parser:
             text = head.replace("_", "-") + dot + tail + equals + value
         elif text.startswith("-O") and text != "-O":
             text = "--optimization-level=" + text[2:].removeprefix("=")
-        return word if text == word.text else Word(text, word.line, word.column, word.dynamic)
+        return word if text == word.text else msgspec.structs.replace(word, text=text)
 
     def run(self) -> Parsed:
         literal = False
@@ -126,6 +126,7 @@ class _Parser:
                 line=word.line,
                 column=word.column,
                 dynamic=dynamic,
+                origin=word.origin,
             )
         )
 

@@ -8,6 +8,7 @@ import msgspec
 
 from compatcheck.launch import clusters, docker
 from compatcheck.launch.flag_table import known_options
+from compatcheck.launch.help_request import asks_help
 from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.programs import CONTAINERS, REMOTE, SHELLS, TELLING, WRAPPERS
 from compatcheck.launch.words import assignment, commands
@@ -37,9 +38,12 @@ def find_launches(words: list[Word], environment: dict[str, Word] | None = None,
     if not words:
         return []
     first = _name(words[0])
+    if first == "eval":
+        whole = len(words) == 2 and any(space in words[1].text for space in " \n\t")
+        return _script(words[1], env, depth) if whole else find_launches(words[1:], env, depth)
     if first in REMOTE:
         scripts = [word for word in words[1:] if " " in word.text and "vllm" in word.text]
-        found = [launch for word in scripts for launch in _script(word, env, depth)]
+        found = [launch for word in scripts for launch in _script(_value(word), env, depth)]
         if found:
             return found
     if first in CONTAINERS and (inner := docker.command_inside(words)) is not None:
@@ -62,9 +66,17 @@ def find_launches(words: list[Word], environment: dict[str, Word] | None = None,
     if first in CONTAINERS:
         return _container(words, env, depth)
     program, rest = _program(words)
-    if program is None:
+    if program is None or asks_help(rest):
         return []
     return [Launch(program=program, words=tuple(rest), environment=env, line=words[0].line, column=words[0].column)]
+
+
+def _value(word: Word) -> Word:
+    """Return what `--wrap=SCRIPT` gives; other words as they are."""
+    option, equals, script = word.text.partition("=")
+    if not option.startswith("--") or not equals or " " in option:
+        return word
+    return Word(script, word.line, word.column + len(option) + 1, word.dynamic)
 
 
 def launches_in_script(
@@ -162,7 +174,7 @@ def _module(words: list[Word]) -> tuple[str | None, list[Word]]:
 def _without_head(words: list[Word], image: Word | None, env: dict[str, Word], depth: int) -> list[Launch]:
     """Return the launch of a wrapper that names no program: torchrun's module, or an image that has its own."""
     program, rest = _module(words) if _name(words[0]) == "torchrun" else (None, [])
-    if program is not None:
+    if program is not None and not asks_help(rest):
         return [Launch(program=program, words=tuple(rest), environment=env, line=words[0].line, column=words[0].column)]
     if image is None:
         return []
@@ -226,7 +238,8 @@ def in_container(
         return []
     words = [*(entrypoint or []), *command]
     found = find_launches(words, environment, depth) if words else []
-    if not found and entrypoint is None and image is not None and _starts_server(image, command):
+    own = not found and entrypoint is None and not asks_help(command)
+    if own and image is not None and _starts_server(image, command):
         first = command[0] if command else (place or image)
         if command and not command[0].text.startswith("-") and (_name(first) in SHELLS or _PYTHON.match(first.text)):
             return []

@@ -1,4 +1,4 @@
-"""`docker run` (and podman, nerdctl) into image, environment, entrypoint and command; and what an image's tag says."""
+"""`docker run` (and podman, nerdctl) into image, environment, entrypoint and command; and what an image is."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ NO_VALUE = frozenset(
 )
 """Options of `docker run` that take no value; every other one takes the next word, unless it has an equals sign."""
 _NO_VALUE_LETTERS = frozenset("ditPqh")
-_TAG = re.compile(r"^v?(\d+\.\d+(?:\.\d+)?(?:\.?(?:post|rc|dev)\d+)?)(?:[-_.+].*)?$")
+_OTHER = re.compile(r"rocm|ascend|vllm-(?:openai-)?(?:cpu|tpu|xpu|gaudi|neuron|hpu)")
+_OTHER_PART = re.compile(r"[-_.:](?:cpu|tpu|xpu|npu|gaudi|neuron|hpu)(?:[-_.:@]|$)")
 _SERVER = re.compile(r"(?:^|/)vllm-openai(?:[:@]|$)")
 
 
@@ -113,18 +114,6 @@ def is_vllm_server(image: str) -> bool:
     return bool(_SERVER.search(image))
 
 
-def engine_version(image: str) -> str | None:
-    """Return the vLLM release that an image's tag names: 'vllm/vllm-openai:v0.25.1-cu130' -> '0.25.1'.
-
-    Only tags of vllm-openai images are release numbers of vLLM; `latest`, `nightly` and model tags name none.
-    """
-    if not _SERVER.search(image):
-        return None
-    _, colon, tag = image.rsplit("/", 1)[-1].partition(":")
-    match = _TAG.match(tag.split("@")[0]) if colon else None
-    return match[1] if match else None
-
-
 def is_other_platform(image: str) -> bool:
     """Return whether an image is for another platform than CUDA (ROCm, CPU, TPU, XPU ...)."""
-    return bool(re.search(r"rocm|ascend|vllm-(?:openai-)?(?:cpu|tpu|xpu|gaudi|neuron|hpu)", image))
+    return bool(_OTHER.search(image)) or ("vllm" in image and bool(_OTHER_PART.search(image)))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from compatcheck.launch import docker
 from compatcheck.launch.flag_table import release_for, releases
+from compatcheck.launch.image_release import Brought, brought_by
 from compatcheck.launch.model import Launch, Word
 from compatcheck.matrix.versions import InvalidVersion, parse, public
 
@@ -20,6 +20,8 @@ class EngineRelease(msgspec.Struct, frozen=True, kw_only=True):
     version: str | None = None
     word: Word | None = None
     """Where the launch itself states it."""
+    image: Brought | None = None
+    """What the image brings, where it is the image that states it."""
 
     @property
     def outside(self) -> str | None:
@@ -33,17 +35,18 @@ class EngineRelease(msgspec.Struct, frozen=True, kw_only=True):
 
 def release_of(launch: Launch, given: object | None) -> EngineRelease:
     """Return the release: what the user states, else what the launch or its image's tag says, else the newest."""
+    brought = brought_by(launch.image.text) if launch.image else None
     sources = (
-        (given, None),
-        (launch.engine_version.text if launch.engine_version else None, launch.engine_version),
-        (docker.engine_version(launch.image.text) if launch.image else None, launch.image),
+        (given, None, None),
+        (launch.engine_version.text if launch.engine_version else None, launch.engine_version, None),
+        (brought.vllm if brought else None, launch.image, brought),
     )
-    for text, word in sources:
+    for text, word, image in sources:
         if text is None:
             continue
         try:
             version = public(str(text).removeprefix("v"))
         except InvalidVersion:
             continue
-        return EngineRelease(release=release_for(version), version=version, word=word)
+        return EngineRelease(release=release_for(version), version=version, word=word, image=image)
     return EngineRelease(release=releases()[-1])

@@ -14,6 +14,7 @@ from compatcheck.resolve.verdict import FindingSource
 RELEVANT = {
     "VLLM_BATCH_INVARIANT": "batch invariance is asked of the backend",
     "VLLM_MLA_DISABLE": "the model is served without MLA",
+    "VLLM_USE_V2_MODEL_RUNNER": "which model runner serves the model",
 }
 LINEAR = {
     "VLLM_DISABLED_KERNELS": "kernels of quantised linear layers that are passed over",
@@ -47,6 +48,8 @@ class EnvironmentFacts:
         self.fields: dict[str, Any] = {}
         self.places: dict[str, tuple[int, int]] = {}
         self.mla_disabled = False
+        self.v2_runner: bool | None = None
+        """What VLLM_USE_V2_MODEL_RUNNER says, where it is set."""
         self.linear: dict[str, Word] = {}
         """Variables that this release reads for quantised linear layers."""
         self.findings: list[Placed] = []
@@ -93,7 +96,7 @@ def _read(facts: EnvironmentFacts, name: str, word: Word, flags: FlagTable, rele
         _report(facts, name, "unknown", why, word)
         return
     if not reads_variable(name, flags.release):
-        finding = findings.ignored_variable(name, value, flags)
+        finding = findings.ignored_variable(name, value, flags, assumed=release.version is None)
         facts.findings.append(Placed(finding, word.line, word.column))
         _report(facts, name, "unknown", f"vLLM {flags.release} does not read it", word)
         return
@@ -105,13 +108,16 @@ def _read(facts: EnvironmentFacts, name: str, word: Word, flags: FlagTable, rele
         _report(facts, name, "not relevant", "read by this release, not for what is judged here", word)
         return
     if value is None:
-        _report(facts, name, "unknown", "its value is known only where it is run", word, name)
+        decides = name != "VLLM_USE_V2_MODEL_RUNNER"
+        _report(facts, name, "unknown", "its value is known only where it is run", word, name if decides else None)
         return
     _report(facts, name, "understood", RELEVANT[name], word)
     on = value.strip() not in ("", "0")
     if name == "VLLM_BATCH_INVARIANT":
         facts.fields["use_batch_invariant"] = on
         facts.places["use_batch_invariant"] = (word.line, word.column)
+    elif name == "VLLM_USE_V2_MODEL_RUNNER":
+        facts.v2_runner = on
     else:
         facts.mla_disabled = on
         facts.places["use_mla"] = (word.line, word.column)

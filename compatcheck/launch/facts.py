@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from compatcheck.launch.arguments import Parsed
-from compatcheck.launch.draft import draft_layer, has_layers, not_looked_at
+from compatcheck.launch.draft import draft_layer, has_layers, known_draft, not_looked_at
 from compatcheck.launch.engine_release import release_of
 from compatcheck.launch.env_file import read_env_file
 from compatcheck.launch.environment import EnvironmentFacts, read_environment
@@ -20,26 +21,48 @@ from compatcheck.launch.option_facts import OptionFacts
 from compatcheck.launch.option_reading import read_options
 from compatcheck.launch.packed_cache import hybrid_finding, is_packed, open_layers, with_boundary
 from compatcheck.launch.parsing import OptionReader
+from compatcheck.launch.whole_model import model_findings
 from compatcheck.launch.windows import hybrid_manager
 from compatcheck.matrix.model import Matrix
-from compatcheck.resolve.configuration import FIELDS, LINEAR_FIELDS, Configuration
+from compatcheck.resolve.configuration import FIELDS, LINEAR_FIELDS, VERSION_FIELDS, Configuration
 from compatcheck.resolve.verdict import Assumption
 
 
 def read_launch(
-    matrix: Matrix, launch: Launch, given: Configuration | None = None, *, model: str | None = None
+    matrix: Matrix,
+    launch: Launch,
+    given: Configuration | None = None,
+    *,
+    model: str | None = None,
+    changed: Mapping[str, Any] | None = None,
 ) -> LaunchFacts:
     """Return what a launch means. `given` are facts that the user states: they win over the launch.
 
-    `model` replaces the model of the launch by a folder, a config.json or another id. Never raises for what a launch
-    says: what is wrong with it is among the findings.
+    `model` replaces the model of the launch by a folder, a config.json or another id; `changed` are fields that its
+    options say otherwise, or not at all (None). Never raises for what a launch says: what is wrong with it is among the
+    findings.
     """
-    return _Reader(matrix, launch, given or Configuration(), model).run()
+    return _Reader(matrix, launch, given or Configuration(), model, changed or {}).run()
+
+
+def read_changed(
+    matrix: Matrix, launch: Launch, given: Configuration, changes: dict[str, Any], *, model: str | None = None
+) -> LaunchFacts:
+    """Return what a launch means with some fields changed, those of value None taken out of it.
+
+    Versions, and what the user states apart from the launch, change there; all else in the launch's options.
+    """
+    apart = {f: v for f, v in changes.items() if f in VERSION_FIELDS or getattr(given, f) is not None}
+    inside = {f: v for f, v in changes.items() if f not in VERSION_FIELDS}
+    return read_launch(matrix, launch, msgspec.structs.replace(given, **apart), model=model, changed=inside)
 
 
 class _Reader:
-    def __init__(self, matrix: Matrix, launch: Launch, given: Configuration, model: str | None) -> None:
+    def __init__(
+        self, matrix: Matrix, launch: Launch, given: Configuration, model: str | None, changed: Mapping[str, Any]
+    ) -> None:
         self.matrix = matrix
+        self.changed = changed
         self.launch = launch
         self.given = given
         self.model = model
@@ -59,13 +82,18 @@ class _Reader:
     def run(self) -> LaunchFacts:
         word = self.release.word
         if word is not None:
-            self._set("engine_version", self.release.version, word, f"from {word.text}")
+            image = self.release.image
+            ground = f"from {word.text}" + (f" ({image.source})" if image is not None and image.source else "")
+            self._set("engine_version", self.release.version, word, ground)
+            if image is not None and image.flashinfer is not None and self.given.flashinfer_version is None:
+                self._set("flashinfer_version", image.flashinfer, word, ground)
         if self.launch.gpu is not None and self.given.sm is None:
             self._set("sm", self.launch.gpu.text, self.launch.gpu, "from the launch")
         reader = OptionReader(self.launch, self.release, self.flags)
         parsed = reader.read()
         environment = read_environment(self._variables(), self.flags, self.release)
         options = read_options(parsed, self.flags, self.release)
+        self._change(options, environment)
         name = self._model_name(parsed)
         model = ModelReader(self.matrix, self.launch, self.flags, self.given, options, environment)
         layers = model.read(name)
@@ -84,6 +112,11 @@ class _Reader:
                 self.places.pop(field, None)
         linear, wrong = self._linear(name, model, options, environment)
         layers = self._packed([self._own_facts(layer, options) for layer in layers], name, model)
+        hybrid = hybrid_manager(options.hybrid_off, options.connector, self.flags.release, events=options.kv_events)
+        for field, finding in model_findings(
+            name, model.config, layers, self.fields, options, environment, hybrid, self.flags.release
+        ):
+            self.findings.append(Placed(finding, *self.places.get(field, (self.launch.line, self.launch.column))))
         layers = self._drafted(layers, options)
         reports = (*environment.reports, *options.reports, *reader.reports, *model.reports, *self.reports)
         return LaunchFacts(
@@ -101,14 +134,29 @@ class _Reader:
             reports=reports,
             missing=self._missing([*(report.missing for report in reports), *model.missing, *linear.missing]),
             linear=linear,
-            hybrid_manager=hybrid_manager(
-                options.hybrid_off, options.connector, self.flags.release, events=options.kv_events
-            ),
+            hybrid_manager=hybrid,
             connector=options.connector,
             unreadable=tuple(model.unreadable),
             model_dtype=model_dtype,
+            unknown_kind=not model.known and not environment.mla_disabled and not self._says_kind(),
             places=self.places,
+            origins={field: place for field, place in options.origins.items() if field in self.places},
         )
+
+    def _says_kind(self) -> bool:
+        return self.fields.get("use_mla") is not None or self.fields.get("kv_lora_rank") is not None
+
+    def _change(self, options: OptionFacts, environment: EnvironmentFacts) -> None:
+        for field, value in self.changed.items():
+            for said in (options.fields, options.linear, environment.fields):
+                said.pop(field, None)
+            options.places.pop(field, None)
+            if value is not None:
+                (options.linear if field in LINEAR_FIELDS else options.fields)[field] = value
+        if "backend" in self.changed:
+            options.backend_per_kind = {}
+        if "linear_backend" in self.changed:
+            options.linear_per_scheme = {}
 
     def _variables(self) -> dict[str, Word]:
         """Return the environment: what files of variables hold, and above them what the launch sets itself."""
@@ -144,7 +192,7 @@ class _Reader:
             name,
             model.config,
             None if "--tensor-parallel-size" in options.open else options.tensor_parallel,
-            {**fields, **options.linear},
+            {**{name: value for name, value in fields.items() if name not in self.changed}, **options.linear},
             options.linear_per_scheme,
             self.given,
             self.flags,
@@ -172,6 +220,23 @@ class _Reader:
         """Add the layers of a draft model of which the answer is known; say of another that it is not looked at."""
         if not has_layers(options.speculative):
             return layers
+        dtype = self.fields.get("kv_cache_dtype")
+        asked = dtype in (None, "auto") or "kv_cache_dtype" in self.places or self.given.kv_cache_dtype is not None
+        found = (
+            known_draft(
+                options.speculative,
+                dtype,
+                self.fields.get("backend"),
+                self.matrix,
+                self.flags.release,
+                options.tensor_parallel,
+                self.launch.directory,
+            )
+            if asked
+            else ()
+        )
+        if found:
+            return (*layers, *found)
         draft = draft_layer(options.speculative, self.fields.get("kv_cache_dtype"), layers, self.launch.directory)
         if draft is not None:
             return (*layers, draft)
@@ -204,6 +269,8 @@ class _Reader:
         if self.model is not None:
             return self.model
         option = parsed.last("--model")
+        if parsed.model is not None and parsed.model.dynamic and option is not None and not option.dynamic:
+            return str(option.value)
         if parsed.model is not None and self.launch.form == "command" and not self.launch.program.startswith("python"):
             return None if parsed.model.dynamic else parsed.model.text
         if option is not None:

@@ -44,9 +44,12 @@ def make(
     actual: str | None = None,
     words: str | None = None,
     exception: str | None = None,
+    confirmed: str | None = None,
+    recheck: str | None = None,
     source: FindingSource = _PARSER,
+    more: tuple[FindingSource, ...] = (),
 ) -> Finding:
-    """Return a finding of the launch readers."""
+    """Return a finding of the launch readers; `more` are sources beside the first."""
     return Finding(
         code=code,
         name=name,
@@ -60,12 +63,17 @@ def make(
         actual=actual,
         words=words,
         exception=exception,
-        sources=(source,),
+        confirmed=confirmed,
+        recheck=recheck,
+        sources=(source, *more),
     )
 
 
-def ignored_variable(name: str, value: str | None, flags: FlagTable) -> Finding:
-    """Return the finding for a VLLM_ variable that the release does not read."""
+def ignored_variable(name: str, value: str | None, flags: FlagTable, *, assumed: bool) -> Finding:
+    """Return the finding for a VLLM_ variable that the release does not read.
+
+    Where nothing states the release (`assumed`), that is a note: another release may read it.
+    """
     spans = variable_history(name)
     release = flags.release
     if not spans:
@@ -86,12 +94,26 @@ def ignored_variable(name: str, value: str | None, flags: FlagTable) -> Finding:
     else:
         near = difflib.get_close_matches(name, variable_names(release), n=1, cutoff=0.85)
         fix = f"Did you mean {near[0]}?" if near else f"Remove {name}; nothing changes without it."
+    readers = _readers(name)
     return make(
         "launch-variable-ignored",
         "This release does not read the variable",
-        f"vLLM {release} does not read {name}: {what}. It is set here and has no effect.",
-        effect="degraded" if name in INSTEAD and key != "--linear-backend" else "note",
+        f"vLLM {release} does not read {name}: {what}. "
+        + (f"The release is only assumed; {readers}." if assumed and readers else "It is set here and has no effect."),
+        effect="degraded" if name in INSTEAD and key != "--linear-backend" and not assumed else "note",
         fix=fix,
         actual=f"{name}={value}" if value is not None else name,
         source=_ENVS,
     )
+
+
+def _readers(name: str) -> str | None:
+    """Return which releases read a variable, as words; None where none is known to."""
+    spans = variable_history(name)
+    if not spans:
+        return "releases up to 0.14.1 read it" if name in INSTEAD else None
+    parts = [
+        " ".join([f"since {since}" if since else "", f"before {until}" if until else ""]).strip() or "every release"
+        for since, until in spans
+    ]
+    return f"releases that read it: {', '.join(parts)}"

@@ -5,6 +5,7 @@ The resolver decides them all.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,15 +14,20 @@ from compatcheck.launch import findings
 from compatcheck.launch.layer_kinds import NO_CACHE
 from compatcheck.launch.linear_judge import LinearVerdict, judge_linear
 from compatcheck.launch.model import LaunchFacts, Placed
+from compatcheck.launch.unknown_model import judge_unknown
 from compatcheck.launch.windows import judge_windows, without_rule
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.merge import SEVERITY, with_findings
 from compatcheck.resolve.normalise import ConfigurationError, dtype_on, normalise
-from compatcheck.resolve.verdict import Assumption, Finding, Verdict
+from compatcheck.resolve.verdict import BITES_ORDER, Alternative, Assumption, Finding, Verdict
 
 if TYPE_CHECKING:
     from compatcheck.matrix.load import LoadedMatrix
 
+UNKNOWN = "attention"
+"""The kind of layers that stands for a model of which nothing is known."""
+Reread = Callable[[dict[str, Any]], LaunchFacts]
+"""Fields -> values (None: as if the launch did not say them) -> what the launch then means."""
 _ALIASES = {"fp8": "fp8_e4m3", "fp8_e4m3": "fp8"}
 
 
@@ -32,6 +38,8 @@ class LayerVerdict(msgspec.Struct, frozen=True, kw_only=True):
     count: int | None = None
     verdict: Verdict | None = None
     facts: Configuration | None = None
+    asked: Configuration | None = None
+    """The facts before they were normalised."""
 
 
 class LaunchVerdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,16 +64,19 @@ class LaunchVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Every finding, each once: the lead's, then those of attention and of linear layers."""
-        others = [self.attention.verdict, *(one.verdict for one in self.linear)]
+        """Every finding, each once: the lead's, then those of each kind of attention and of linear layers."""
+        others = [self.attention.verdict, *(one.verdict for one in self.layers), *(one.verdict for one in self.linear)]
         every = [*self.lead.findings, *(f for verdict in others if verdict is not None for f in verdict.findings)]
         return tuple({(f.code, f.message): f for f in reversed(every)}.values())[::-1]
 
 
 def judge_launch(
-    loaded: LoadedMatrix, facts: LaunchFacts, *, sm: str | None = None, alternatives: bool = False
+    loaded: LoadedMatrix, facts: LaunchFacts, *, sm: str | None = None, reread: Reread | None = None
 ) -> LaunchVerdict:
     """Return the verdict for a launch, on the GPU it names or on `sm`.
+
+    Where `reread` says what a change of the launch means, alternatives are looked for: those that work for the whole
+    of it, all kinds of layers and the launch's own refusals.
 
     Raises `ConfigurationError` only for facts that the user stated apart from the launch.
     """
@@ -82,18 +93,24 @@ def judge_launch(
         own = msgspec.structs.replace(base, **layer.facts)
         own, more = _usable(loaded, own, facts)
         refused += [placed for placed in more if placed.finding.code not in {p.finding.code for p in refused}]
+        if facts.unknown_kind and layer.kind == UNKNOWN:
+            open_verdict = judge_unknown(loaded, own, facts.model)
+            own, verdict = open_verdict.configuration, open_verdict.verdict
+            verdict = with_findings(verdict, open_verdict.remarks)
+        else:
+            verdict = loaded.resolver.resolve(own, alternatives=False)
         normal = normalise(loaded.matrix, own)
-        verdict = loaded.resolver.resolve(own, alternatives=alternatives)
         if facts.model is not None:
             verdict = without_rule(verdict)
         alias = _alias(loaded, own, verdict)
         if alias is not None:
             verdict = with_findings(verdict, [alias])
-        layers.append(LayerVerdict(kind=layer.kind, count=layer.count, verdict=verdict, facts=normal.facts))
+        layers.append(LayerVerdict(kind=layer.kind, count=layer.count, verdict=verdict, facts=normal.facts, asked=own))
     judged = [layer for layer in layers if layer.verdict is not None]
-    lead = min(judged, key=_severity) if judged else _no_attention(loaded, base)
+    lead = min(judged, key=leading_order) if judged else _no_attention(loaded, base)
     assert lead.verdict is not None
     assert lead.facts is not None
+    assert lead.asked is not None
     windows = judge_windows(
         [layer.facts for layer in judged if layer.facts is not None],
         [_used(layer) for layer in judged],
@@ -105,20 +122,45 @@ def judge_launch(
     launch = msgspec.structs.replace(
         facts, findings=(*facts.findings, *refused), missing=(*facts.missing, *windows.missing)
     )
-    linear, open_ = judge_linear(loaded, facts.linear, base, alternatives=alternatives)
-    worst, of_worst = lead.verdict, lead.facts
+    linear, open_ = judge_linear(loaded, facts.linear, base)
+    worst, of_worst, asked = lead.verdict, lead.facts, lead.asked
     if linear and SEVERITY[linear[0].verdict.verdict] < SEVERITY[worst.verdict]:
-        worst, of_worst = linear[0].verdict, linear[0].facts
+        worst, of_worst, asked = linear[0].verdict, linear[0].facts, linear[0].asked
     own_findings = [placed.finding for placed in launch.findings]
     known = [a for a in facts.assumed if a.value is not None and not _settled(a, of_worst)]
+    worst = with_findings(worst, own_findings, known, (*launch.missing, *open_))
+    if reread is not None and worst.verdict != "supported":
+        worst = msgspec.structs.replace(worst, alternatives=_alternatives(loaded, facts, asked, worst, sm, reread))
     return LaunchVerdict(
-        lead=with_findings(worst, own_findings, known, (*launch.missing, *open_)),
+        lead=worst,
         facts=of_worst,
         layers=tuple(layers),
         launch=launch,
         attention=lead,
         linear=tuple(linear),
     )
+
+
+def _alternatives(
+    loaded: LoadedMatrix, facts: LaunchFacts, asked: Configuration, lead: Verdict, sm: str | None, reread: Reread
+) -> tuple[Alternative, ...]:
+    """Return changes of the launch with which everything in it is supported that was judged, and nothing else open."""
+    from compatcheck.resolve.alternatives import find_alternatives
+
+    def whole(changes: dict[str, Any]) -> bool:
+        try:
+            answer = judge_launch(loaded, reread(changes), sm=sm)
+        except ConfigurationError:
+            return False
+        parts = [part.verdict for part in answer.layers if part.verdict is not None]
+        parts += [part.verdict for part in answer.linear]
+        stopped = any(placed.finding.effect != "note" for placed in answer.launch.findings)
+        opened = set(answer.lead.missing) - set(lead.missing)
+        return not stopped and not opened and all(part.verdict == "supported" for part in parts)
+
+    forced = facts.linear.fields.get("linear_backend") is not None or facts.linear.per_scheme
+    others: list[tuple[tuple[str, Any], ...]] = [(("linear_backend", None),)] if forced else []
+    return find_alternatives(loaded.resolver, asked, lead, whole, others)
 
 
 def _settled(assumed: Assumption, facts: Configuration) -> bool:
@@ -136,9 +178,11 @@ def _place(facts: LaunchFacts, field: str) -> tuple[int, int]:
     return facts.places.get(field, (facts.line, facts.column))
 
 
-def _severity(layer: LayerVerdict) -> int:
+def leading_order(layer: LayerVerdict) -> tuple[int, int]:
+    """Return what puts the worst first, and of equals what a starting engine meets first."""
     assert layer.verdict is not None
-    return SEVERITY[layer.verdict.verdict]
+    stops = layer.verdict.fails_at
+    return SEVERITY[layer.verdict.verdict], BITES_ORDER.index(stops) if stops else len(BITES_ORDER)
 
 
 def _usable(
@@ -216,4 +260,4 @@ def _no_attention(loaded: LoadedMatrix, configuration: Configuration) -> LayerVe
         effect="note",
     )
     verdict: Any = Verdict(verdict="supported", engine_accepts=True, findings=(note,))
-    return LayerVerdict(kind="none", verdict=verdict, facts=facts)
+    return LayerVerdict(kind="none", verdict=verdict, facts=facts, asked=configuration)

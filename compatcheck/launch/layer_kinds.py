@@ -22,6 +22,8 @@ NO_CACHE = frozenset(
     }
 )
 """Kinds of layers that have no paged key-value cache: no attention backend is selected for them."""
+RECURRENT = NO_CACHE - {"mlp", "moe"}
+"""Those of them that keep a state: the engine makes them layers of a mamba backend."""
 ATTENTION_FREE = frozenset({"falcon_mamba", "mamba", "mamba2"})
 """Model types without any attention (vllm/transformers_utils/model_arch_config_convertor.py@0.33.0)."""
 _WINDOW_OFF = frozenset({"qwen2", "qwen2_moe", "qwen3", "qwen3_moe"})

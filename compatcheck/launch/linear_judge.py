@@ -30,15 +30,16 @@ SHARED = (
 
 
 class LinearVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdict for layers of one scheme and one size on a rank, with its normalised facts."""
+    """The verdict for layers of one scheme and one size on a rank, with its normalised facts, and as it was asked."""
 
     layers: LinearLayers
     verdict: Verdict
     facts: Configuration
+    asked: Configuration
 
 
 def judge_linear(
-    loaded: LoadedMatrix, plan: LinearPlan, base: Configuration, *, alternatives: bool = False
+    loaded: LoadedMatrix, plan: LinearPlan, base: Configuration
 ) -> tuple[list[LinearVerdict], tuple[str, ...]]:
     """Return the verdicts, the worst first, and what is missing to judge them.
 
@@ -62,12 +63,12 @@ def judge_linear(
         )
         try:
             normal = normalise(loaded.matrix, configuration)
-            verdict = loaded.resolver.resolve(configuration, alternatives=alternatives)
+            verdict = loaded.resolver.resolve(configuration, alternatives=False)
         except ConfigurationError as error:
             if any(field not in LINEAR_FIELDS for field, _ in error.problems) or plan.stated:
                 raise
             missing += [f"{field} ({text})" for field, text in error.problems]
             continue
-        found.append(LinearVerdict(layers=layers, verdict=verdict, facts=normal.facts))
+        found.append(LinearVerdict(layers=layers, verdict=verdict, facts=normal.facts, asked=configuration))
     found.sort(key=lambda one: SEVERITY[one.verdict.verdict])
     return found, tuple(dict.fromkeys(missing))

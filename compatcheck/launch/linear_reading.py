@@ -10,9 +10,10 @@ import msgspec
 from compatcheck.launch import findings
 from compatcheck.launch.checkpoint import quantization_of
 from compatcheck.launch.flag_table import FlagTable
+from compatcheck.launch.linear_forced import forced_finding
 from compatcheck.launch.linear_plan import LinearLayers, LinearPlan
-from compatcheck.launch.linear_scheme import MAX_LAYERS, Schemes, schemes_of
-from compatcheck.launch.linear_shapes import Shape, has_experts, shapes_of
+from compatcheck.launch.linear_scheme import Schemes, schemes_at, schemes_of
+from compatcheck.launch.linear_shapes import Shape, has_experts, recurrent_shapes, shapes_of
 from compatcheck.launch.model_config import text_config
 from compatcheck.matrix.linear_model import Linear
 from compatcheck.resolve.configuration import LINEAR_FIELDS, Configuration
@@ -21,7 +22,6 @@ from compatcheck.resolve.verdict import Finding, FindingSource
 
 NAMED_NVFP4 = re.compile(r"nvfp4|[-_]fp4(?:[-_]|$)", re.I)
 """Model ids that say that the checkpoint is FP4, whatever is in its configuration."""
-PREFIXES = ("model.layers", "model.language_model.layers", "language_model.model.layers")
 FORCING = {"VLLM_USE_FBGEMM": "use_fbgemm", "VLLM_USE_NVFP4_CT_EMULATIONS": "use_nvfp4_ct_emulations"}
 """Variables that force a kernel up to 0.23, and the fields that say so."""
 
@@ -50,27 +50,32 @@ def read_linear(
     """
     stated = {name: getattr(given, name) for name in LINEAR_FIELDS if getattr(given, name) is not None}
     fields = {**chosen, **stated}
-    quantization = quantization_of(config or {}, text_config(config or {}))
+    text = text_config(config or {})
+    quantization = quantization_of(config or {}, text)
+    count = text.get("num_hidden_layers")
+    count = count if isinstance(count, int) else 1
+    every = [*shapes_of(text, ranks or 1, use_mla=use_mla), *recurrent_shapes(text)]
+    forced = forced_finding(quantization, every, count, fields.get("linear_backend"), flags.release)
+    wrong = (forced,) if forced is not None and given.linear is None else ()
     schemes = schemes_of(quantization, flags.release) if isinstance(quantization, dict) else None
     if given.linear is not None:
         schemes = Schemes(whole=given.linear)
     if schemes is None:
         unsure = not exact and model is not None and NAMED_NVFP4.search(model)
-        return LinearPlan(fields=fields, missing=(f"how {model} is quantised (its config.json)",) if unsure else ())
+        missing = (f"how {model} is quantised (its config.json)",) if unsure else ()
+        return LinearPlan(fields=fields, findings=wrong, missing=missing)
     if schemes.refused is not None:
         return LinearPlan(fields=fields, findings=(_refused(schemes.refused, flags.release),))
-    text = text_config(config or {})
     shapes = shapes_of(text, ranks or 1, use_mla=use_mla)
     if ranks is None:
         shapes = [msgspec.structs.replace(shape, in_features=None, out_features=None) for shape in shapes]
     shapes = [_overridden(shape, stated) for shape in shapes]
-    count = text.get("num_hidden_layers")
-    layers = _grouped(shapes, schemes, count if isinstance(count, int) else 1)
+    layers = _grouped(shapes, schemes, count)
     return LinearPlan(
         layers=layers,
         fields=fields,
         per_scheme={} if given.linear_backend is not None else per_scheme,
-        findings=(_experts(),) if has_experts(text) else (),
+        findings=(*wrong, *((_experts(),) if has_experts(text) else ())),
         missing=open_ if layers else (),
         stated=bool(stated) or given.linear is not None,
     )
@@ -84,23 +89,12 @@ def _overridden(shape: Shape, stated: dict[str, Any]) -> Shape:
 def _grouped(shapes: list[Shape], schemes: Schemes, count: int) -> tuple[LinearLayers, ...]:
     found: dict[tuple[str, int | None, int | None], list[str]] = {}
     for shape in shapes:
-        for scheme in _schemes_of(shape, schemes, count):
+        for scheme in schemes_at(shape, schemes, count):
             found.setdefault((scheme, shape.in_features, shape.out_features), []).append(shape.name)
     return tuple(
         LinearLayers(names=tuple(names), scheme=scheme, in_features=k, out_features=n)
         for (scheme, k, n), names in found.items()
     )
-
-
-def _schemes_of(shape: Shape, schemes: Schemes, count: int) -> list[str]:
-    """Return the schemes that a kind of layer has somewhere in the model."""
-    found: dict[str, None] = {}
-    for index in range(min(count, MAX_LAYERS)):
-        for part in shape.parts:
-            names = [f"{prefix}.{index}.{part}" for prefix in PREFIXES]
-            if not any(schemes.ignores(name) for name in names):
-                found |= dict.fromkeys(scheme for name in names if (scheme := schemes.of(name)) is not None)
-    return list(found)
 
 
 def environment_fields(

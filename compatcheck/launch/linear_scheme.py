@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from compatcheck.launch.linear_shapes import Shape
 from compatcheck.matrix.versions import parse
 
 W4A4, W4A16 = "nvfp4_w4a4", "nvfp4_w4a16"
@@ -23,6 +24,7 @@ A16_SINCE = "0.21.0"
 GROUPS_SINCE = "0.29.0"
 """First release that takes ModelOpt's NVFP4 with no activations in any of its groups for W4A16."""
 MAX_LAYERS = 256
+PREFIXES = ("model.layers", "model.language_model.layers", "language_model.model.layers")
 
 
 class Schemes(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +52,17 @@ class Schemes(msgspec.Struct, frozen=True, kw_only=True):
         return next(fitting, self.whole)
 
 
+def schemes_at(shape: Shape, schemes: Schemes, count: int) -> list[str]:
+    """Return the schemes that a kind of layer has somewhere in the model."""
+    found: dict[str, None] = {}
+    for index in range(min(count, MAX_LAYERS)):
+        for part in shape.parts:
+            names = [f"{prefix}.{index}.{part}" for prefix in PREFIXES]
+            if not any(schemes.ignores(name) for name in names):
+                found |= dict.fromkeys(scheme for name in names if (scheme := schemes.of(name)) is not None)
+    return list(found)
+
+
 def schemes_of(quantization: Mapping[str, Any], release: str) -> Schemes | None:
     """Return the NVFP4 schemes of a quantisation, or None where it has none."""
     method = str(quantization.get("quant_method") or "").replace("_", "-")
@@ -63,14 +76,14 @@ def schemes_of(quantization: Mapping[str, Any], release: str) -> Schemes | None:
 
 def _modelopt(outer: Mapping[str, Any], inner: Mapping[str, Any], release: str) -> Schemes | None:
     algorithm = str(inner.get("quant_algo") or "").upper()
-    ignored = _texts(inner.get("exclude_modules")) or _texts(outer.get("ignore"))
+    ignored = texts(inner.get("exclude_modules")) or texts(outer.get("ignore"))
     if algorithm == "MIXED_PRECISION":
         layers = inner.get("quantized_layers")
         entries = layers.items() if isinstance(layers, Mapping) else ()
         found = [
             (str(name), _algorithm(entry.get("quant_algo"))) for name, entry in entries if isinstance(entry, Mapping)
         ]
-        return _of_targets(found, ignored, wildcards=True)
+        return of_targets(found, ignored, wildcards=True)
     scheme = _algorithm(algorithm)
     if scheme is None:
         return None
@@ -95,13 +108,14 @@ def _compressed(quantization: Mapping[str, Any]) -> Schemes | None:
     groups = quantization.get("config_groups")
     found: list[tuple[str, str | None]] = []
     for group in groups.values() if isinstance(groups, Mapping) else ():
-        if isinstance(group, Mapping) and _is_nvfp4(group.get("weights")):
-            scheme = W4A4 if _is_nvfp4(group.get("input_activations")) else W4A16
-            found += [(target, scheme) for target in _texts(group.get("targets"))]
-    return _of_targets(found, _texts(quantization.get("ignore")), wildcards=False)
+        if isinstance(group, Mapping) and is_nvfp4(group.get("weights")):
+            scheme = W4A4 if is_nvfp4(group.get("input_activations")) else W4A16
+            found += [(target, scheme) for target in texts(group.get("targets"))]
+    return of_targets(found, texts(quantization.get("ignore")), wildcards=False)
 
 
-def _of_targets(found: list[tuple[str, str | None]], ignored: tuple[str, ...], *, wildcards: bool) -> Schemes | None:
+def of_targets(found: list[tuple[str, str | None]], ignored: tuple[str, ...], *, wildcards: bool) -> Schemes | None:
+    """Return the schemes of (target, scheme) pairs, those without a scheme left out; None where none is left."""
     known = [(target, scheme) for target, scheme in found if scheme is not None]
     if not known:
         return None
@@ -115,7 +129,7 @@ def _of_targets(found: list[tuple[str, str | None]], ignored: tuple[str, ...], *
     )
 
 
-def _is_nvfp4(arguments: Any) -> bool:
+def is_nvfp4(arguments: Any) -> bool:
     """Return whether quantisation arguments are NVFP4: 4-bit floats in symmetric groups of 16 under a tensor scale."""
     return (
         isinstance(arguments, Mapping)
@@ -138,5 +152,6 @@ def _fits(name: str, pattern: str, *, wildcards: bool) -> bool:
     return name == pattern or (wildcards and pattern in name)
 
 
-def _texts(value: Any) -> tuple[str, ...]:
+def texts(value: Any) -> tuple[str, ...]:
+    """Return the texts of a list; none where it is no list."""
     return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()

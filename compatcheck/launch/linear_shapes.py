@@ -30,6 +30,17 @@ def shapes_of(text: Mapping[str, Any], ranks: int, *, use_mla: bool) -> list[Sha
     return [*attention, *_mlp(text, ranks)]
 
 
+def recurrent_shapes(text: Mapping[str, Any]) -> list[Shape]:
+    """Return the projections of gated delta-net layers by name, without sizes.
+
+    Source: vllm/model_executor/models/qwen3_next.py and qwen3_5.py@0.33.0. Checkpoints name the first as one or two.
+    """
+    if not str(text.get("model_type")).startswith(("qwen3_next", "qwen3_5")):
+        return []
+    whole = tuple(f"linear_attn.in_proj_{part}" for part in ("qkvz", "qkv", "z"))
+    return [Shape(name="in_proj_qkvz", parts=whole), Shape(name="out_proj", parts=("linear_attn.out_proj",))]
+
+
 def has_experts(text: Mapping[str, Any]) -> bool:
     """Return whether the model has routed experts."""
     return any(_number(text, name) for name in ("num_experts", "n_routed_experts", "num_local_experts"))

@@ -26,6 +26,8 @@ class Word(msgspec.Struct, frozen=True):
     column: int = 1
     dynamic: bool = False
     starts: tuple[tuple[int, int, int], ...] = ()
+    origin: tuple[str, int, int] | None = None
+    """The file, line and column that it was read from, where that is another file than the launch's."""
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +43,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     line: int = 1
     column: int = 1
     dynamic: bool = False
+    origin: tuple[str, int, int] | None = None
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,5 +121,9 @@ class LaunchFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Files of the model that are there and cannot be used."""
     model_dtype: bool = False
     """The dtype is the checkpoint's own: nobody asked for one, so that the engine may take another."""
+    unknown_kind: bool = False
+    """Nothing is known of the model, and nobody says whether it has MLA."""
     places: dict[str, tuple[int, int]] = {}
     """Configuration field -> the place (line, column) in the launch that decided it."""
+    origins: dict[str, tuple[str, int, int]] = {}
+    """Configuration field -> the place (file, line, column) in a file of --config that decided it."""

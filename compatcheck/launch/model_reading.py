@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from compatcheck.launch import findings
 from compatcheck.launch.architectures import not_implemented
 from compatcheck.launch.checkpoint import quantization_of, refused_scheme, scheme_overrides
@@ -48,6 +46,8 @@ class ModelReader:
         self.missing: list[str] = []
         self.unreadable: list[ModelError] = []
         self.exact = False
+        self.known = False
+        """Whether a configuration was found that says what the model's layers are."""
         self.attention_free = False
 
     def read(self, name: str | None) -> tuple[Layer, ...]:
@@ -63,6 +63,7 @@ class ModelReader:
             self._open("--hf-overrides", odd[1], f"a usable {odd[0].rsplit('.', 1)[-1]}")
             self._shard({}, name)
             return (Layer(kind="attention"),)
+        self.known = True
         facts = read_model(
             self.matrix,
             self.flags.release,
@@ -88,9 +89,14 @@ class ModelReader:
             self._sparse_without_mla(name, text_config(config))
         if source.layers:
             return tuple(Layer(kind=kind, count=count) for kind, count in source.layers)
-        if source.counted:
-            return facts.layers
-        return tuple(msgspec.structs.replace(layer, count=None) for layer in facts.layers)
+        return tuple(self._on_a_rank(layer, counted=source.counted) for layer in facts.layers)
+
+    def _on_a_rank(self, layer: Layer, *, counted: bool) -> Layer:
+        """Return a kind of layers with its own KV heads as one rank holds them."""
+        own, heads = dict(layer.facts), layer.facts.get("num_kv_heads")
+        if isinstance(heads, int) and self.options.tensor_parallel > 1:
+            own["num_kv_heads"] = max(1, heads // self.options.tensor_parallel)
+        return Layer(kind=layer.kind, count=layer.count if counted else None, facts=own)
 
     def _stated(self, missing: str) -> bool:
         """Return whether the user states the field that a missing fact names in brackets."""

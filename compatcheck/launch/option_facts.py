@@ -17,6 +17,8 @@ class OptionFacts:
         self.release = release
         self.fields: dict[str, Any] = {}
         self.places: dict[str, tuple[int, int]] = {}
+        self.origins: dict[str, tuple[str, int, int]] = {}
+        """Fields whose place is in another file than the launch."""
         self.tensor_parallel = 1
         self.hybrid_off: bool | None = None
         """What the launch says of the hybrid KV-cache manager."""
@@ -36,6 +38,8 @@ class OptionFacts:
         self.hf_overrides: dict[str, Any] = {}
         self.speculative: dict[str, Any] = {}
         self.hf_config_path: str | None = None
+        self.on: set[str] = set()
+        """Options that are given, and not as off."""
         self.open: set[str] = set()
         """Options that decide, with a value that only the shell knows."""
         self.findings: list[Placed] = []
@@ -45,6 +49,9 @@ class OptionFacts:
         """Note a field and the place that decided it."""
         self.fields[field] = value
         self.places[field] = (setting.line, setting.column)
+        self.origins.pop(field, None)
+        if setting.origin is not None:
+            self.origins[field] = setting.origin
 
     def report(self, setting: Setting, status: Any, why: str, missing: str | None = None) -> None:
         """Note what became of an option."""

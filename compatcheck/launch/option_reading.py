@@ -18,6 +18,7 @@ def read_options(parsed: Parsed, flags: FlagTable, release: EngineRelease | None
     """Return what a release (the table's by default) makes of the options; of a repeated one the last counts."""
     facts = OptionFacts(flags, release or EngineRelease(release=flags.release, version=flags.release))
     last: dict[str, Setting] = {setting.option: setting for setting in parsed.settings}
+    facts.on = {option for option, setting in last.items() if setting.value not in (None, False, "")}
     for setting in parsed.settings:
         handler = HANDLERS.get(setting.option)
         if last[setting.option] is not setting:

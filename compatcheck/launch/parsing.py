@@ -16,8 +16,10 @@ from compatcheck.matrix.versions import parse
 _OLD_SERVER = "python -m vllm.entrypoints.api_server"
 _OLD_SERVER_UNTIL = "0.25.0"
 """First release without the module."""
-_OTHERS = frozenset({"vllm run-batch", "python -m vllm.entrypoints.openai.run_batch", _OLD_SERVER})
+_OTHERS = frozenset({"vllm run-batch", "python -m vllm.entrypoints.openai.run_batch", "huggingfaceserver", _OLD_SERVER})
 """Programs with options of their own beside the engine's."""
+_OWNERS = {"LLMConfig": "AsyncEngineArgs"}
+"""Class that hands keywords on -> the engine's class that takes them."""
 _EVERY_ARGUMENT = frozenset({"$@", "$*", "${@}", "${*}"})
 
 
@@ -44,9 +46,19 @@ class OptionReader:
         self._problems(parsed, words)
         if self.launch.program == _OLD_SERVER:
             self._old_server()
-        if parsed.model is not None and parsed.model.dynamic and parsed.model.text in _EVERY_ARGUMENT:
+        if parsed.model is not None and parsed.model.dynamic and self._may_be_more(parsed.model, parsed):
             self._open(parsed.model)
         return parsed
+
+    def _may_be_more(self, word: Word, parsed: Parsed) -> bool:
+        """Return whether a word of which nothing is known, and that belongs to no option, may be more than the model.
+
+        Where it comes first it is the model; anywhere else it may hold options.
+        """
+        if word.text in _EVERY_ARGUMENT or word.text.startswith("*") or parsed.last("--model") is not None:
+            return True
+        first = bool(self.launch.words) and self.launch.words[0].text == word.text
+        return not first and "model" not in word.text.lower()
 
     def report(self, name: str, status: Any, why: str, place: Word, missing: str | None = None) -> None:
         """Note what became of an option."""
@@ -125,7 +137,8 @@ class OptionReader:
 
     def _from_python(self) -> Parsed:
         settings: list[Setting] = []
-        owner = self.launch.program.removesuffix("()")
+        program = self.launch.program.removesuffix("()")
+        owner = _OWNERS.get(program, program)
         for setting in self.launch.settings:
             word = Word(setting.written, setting.line, setting.column)
             if setting.written.startswith("**"):
@@ -134,6 +147,8 @@ class OptionReader:
             elif owner == "AsyncLLM":
                 why = "AsyncLLM takes a whole configuration, which is not read"
                 self.report(setting.written, "unknown", why, word, f"what {setting.written} holds")
+            elif program in _OWNERS and self._of_server(owner, setting):
+                self.report(setting.written, "not relevant", "an option of the server, not of the engine", word)
             elif not takes_keyword(owner, setting.written, self.flags.release):
                 self._unknown_keyword(owner, setting, word)
             elif setting.option not in self.flags.flags:
@@ -143,6 +158,10 @@ class OptionReader:
                 settings.append(setting)
                 self._choice(setting)
         return Parsed(tuple(settings), None, ())
+
+    def _of_server(self, owner: str, setting: Setting) -> bool:
+        """Return whether a keyword is none of the engine's but an option of the OpenAI server."""
+        return not takes_keyword(owner, setting.written, self.flags.release) and setting.option in self.flags.flags
 
     def _choice(self, setting: Setting) -> None:
         """Find a value that is none of those that the configuration class lists."""

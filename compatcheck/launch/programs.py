@@ -56,7 +56,7 @@ WRAPPERS = frozenset(
     }
 )
 """Programs that run another one, which stands among their words."""
-REMOTE = frozenset({"ssh", "tmux", "kubectl", "oc", "screen", "su", "runuser", "watch"})
+REMOTE = frozenset({"ssh", "sbatch", "tmux", "kubectl", "oc", "screen", "su", "runuser", "watch"})
 """Programs that may be given a whole command as one word."""
 TELLING = frozenset(
     {

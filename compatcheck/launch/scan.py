@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from compatcheck.launch.directives import Directives, read_directives
 from compatcheck.launch.facts import read_launch
+from compatcheck.launch.files.ray_serve import MARKS
 from compatcheck.launch.files.reader import UnreadableError
 from compatcheck.launch.files.registry import reader_for
 from compatcheck.launch.judge import LaunchVerdict, judge_launch
@@ -22,6 +24,8 @@ from compatcheck.resolve.verdict import Finding
 if TYPE_CHECKING:
     from compatcheck.matrix.load import LoadedMatrix
 
+RAY = ("engine_kwargs",)
+"""What Ray's configurations of vLLM hold, which need not name it."""
 _FIELD = re.compile(r"\b([a-z_]+)=")
 _PLACED = ("kv_cache_dtype", "backend", "block_size", "dtype")
 _LINEAR = "linear-"
@@ -40,6 +44,11 @@ class ScannedLaunch(msgspec.Struct, frozen=True, kw_only=True):
     sm: str | None
     """None where no GPU is known: every SM was tried."""
     verdict: str
+    backend: str | None = None
+    """The attention backend that is asked for; None where it is left to the engine."""
+    selected: str | None = None
+    """The backend that the engine picks, where the GPU is known and none is asked for."""
+    kv_cache_dtype: str | None = None
     works_on: tuple[str, ...] = ()
     """Where every SM was tried: those on which it is not unsupported."""
     layers: dict[str, str] = {}
@@ -68,7 +77,7 @@ def scan_text(loaded: LoadedMatrix, file: str, text: str, options: ScanOptions, 
 
     `directory` is where relative --config files and model folders are looked for; None reads no other file.
     """
-    if "vllm" not in text.lower() and not any(word in text for word in ("compatcheck:", *TELLING)):
+    if "vllm" not in text.lower() and not any(word in text for word in ("compatcheck:", *MARKS, *RAY, *TELLING)):
         return FileScan()
     reader = reader_for(file.replace("\\", "/"), text)
     if reader is None:
@@ -131,6 +140,7 @@ class _Scan:
         return self._answer(best, facts, None, works), self._diagnostics(best, [verdict for _, verdict in every])
 
     def _answer(self, verdict: LaunchVerdict, facts: LaunchFacts, sm: Any, works: tuple[str, ...]) -> ScannedLaunch:
+        asked, answered = verdict.attention.facts, verdict.attention.verdict
         return ScannedLaunch(
             file=self.file,
             line=self.launch.line,
@@ -140,6 +150,9 @@ class _Scan:
             engine_version=str(verdict.facts.engine_version),
             sm=str(sm) if sm is not None else None,
             verdict=verdict.lead.verdict,
+            backend=asked.backend if asked is not None else None,
+            selected=answered.selected if answered is not None and sm is not None else None,
+            kv_cache_dtype=asked.kv_cache_dtype if asked is not None else None,
             works_on=works,
             layers={layer.kind: layer.verdict.verdict for layer in verdict.layers if layer.verdict is not None},
             linear={f"{'+'.join(one.layers.names)} {one.layers.scheme}": one.verdict.verdict for one in verdict.linear},
@@ -158,7 +171,7 @@ class _Scan:
         common = set.intersection(*[{f.code for f in verdict.findings} for verdict in every])
         from_resolver = [f for f in _told(lead) if id(f) not in own and self._wanted(f)]
         shared = [f for f in from_resolver if f.code in common]
-        found += [self._finding(f, *self._place_of(f, lead.launch)) for f in shared]
+        found += [self._resolved(f, lead.launch) for f in shared]
         nowhere = all(verdict.lead.verdict == "unsupported" for verdict in every)
         if nowhere and not any(d.level == "error" for d in found):
             reasons = [f"{v.facts.sm}: {_reason(v)}" for v in every]
@@ -168,7 +181,9 @@ class _Scan:
             missing = ", ".join(lead.lead.missing) or lead.lead.untested or "nobody has tested it"
             text = f"The verdict is unknown: {missing}."
             found.append(self._place("unknown", "warning", text, None, self.launch.line, self.launch.column))
-        return [d for d in found if not self.directives.silences(d.code, d.line or 0, self.launch.line)]
+        here = self.launch.line
+        lines = [(d, d.line or 0 if d.file == self.file else here) for d in found]
+        return [d for d, line in lines if not self.directives.silences(d.code, line, here)]
 
     def _wanted(self, finding: Finding) -> bool:
         return finding.effect != "note" or self.options.notes
@@ -193,14 +208,23 @@ class _Scan:
             source=source,
         )
 
-    def _place_of(self, finding: Finding, facts: LaunchFacts) -> tuple[int, int]:
-        """Return the place of the option that a finding is about, else that of the launch."""
+    def _resolved(self, finding: Finding, facts: LaunchFacts) -> Diagnostic:
+        """Return a diagnostic at the option that a finding is about, in the file that holds it; else at the launch."""
+        field = self._field_of(finding, facts)
+        line, column = facts.places.get(field, (self.launch.line, self.launch.column))
+        found = self._finding(finding, line, column)
+        if field not in facts.origins:
+            return found
+        name, line, column = facts.origins[field]
+        file = str(PurePath(self.file).parent / name)
+        return msgspec.structs.replace(found, file=file, line=line, column=column)
+
+    def _field_of(self, finding: Finding, facts: LaunchFacts) -> str:
+        """Return the field whose option a finding is about; nothing where none was given."""
         named = [name for name in _FIELD.findall(finding.actual or "") if name in facts.places]
         of_linear = finding.code.startswith(_LINEAR) or finding.code == "no-linear-kernel"
-        for name in (*named, *(("linear_backend",) if of_linear else _PLACED)):
-            if name in facts.places:
-                return facts.places[name]
-        return self.launch.line, self.launch.column
+        wanted = (*named, *(("linear_backend",) if of_linear else _PLACED))
+        return next((name for name in wanted if name in facts.places), "")
 
 
 _RANK = {"unsupported": 0, "degraded": 1, "unknown": 2, "supported": 3}

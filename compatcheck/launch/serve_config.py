@@ -27,7 +27,10 @@ class ConfigFile(msgspec.Struct, frozen=True):
 
 
 def read_config_file(name: str, directory: str | None, place: Word, flags: FlagTable) -> ConfigFile:
-    """Return a --config file's options as words at the place of `--config`. `directory` None: no file may be read."""
+    """Return a --config file's options as words at the place of `--config`, each with its own place as `origin`.
+
+    `directory` None: no file may be read.
+    """
     if directory is None or Path(name).suffix not in (".yaml", ".yml"):
         return ConfigFile(problem=None if directory is None else f"{name} is not a .yaml file, which vLLM requires")
     try:
@@ -46,7 +49,12 @@ def read_config_file(name: str, directory: str | None, place: Word, flags: FlagT
         return ConfigFile(empty=True)
     if not isinstance(value, dict):
         return ConfigFile(problem=f"{name} is not a mapping of options")
-    return ConfigFile(words=tuple(Word(text, place.line, place.column) for text in _words(value, flags)))
+    words: list[Word] = []
+    for key, item in documents[0].value.items():
+        origin = (name, item.line, item.column)
+        texts = _words({key: item.plain()}, flags)
+        words += [Word(text, place.line, place.column, origin=origin) for text in texts]
+    return ConfigFile(words=tuple(words))
 
 
 def _words(options: dict[str, Any], flags: FlagTable) -> list[str]:

@@ -14,6 +14,7 @@ from compatcheck.launch.shell_patterns import (
     CHOICE,
     ELLIPSES,
     HEREDOC,
+    HIDDEN,
     NAME,
     PLACEHOLDER,
     UNCLOSED,
@@ -241,6 +242,8 @@ class Scanner:
         assert match is not None
         name = match[1] if braced else match[0]
         default = match[3] if braced and (match[2] or "").lstrip(":") in ("-", "=") else None
+        if default is not None and len(default) > 1 and default[0] == default[-1] and default[0] in "'\"":
+            default = default[1:-1]
         value = self.variables.get(name, default)
         self._skip(match.end() - self.at)
         if value is None:
@@ -248,15 +251,20 @@ class Scanner:
             self.part.append(f"${name}")
         elif quoted or not value.split():
             self.gone = self.gone or not quoted  # an empty value without quotes is no word at all
-            self.part.append(value if quoted else "")
+            self._known(name, value if quoted else "")
         else:
             pieces = value.split()
             start = self.start
             for piece in pieces[:-1]:
-                self.part.append(piece)
+                self._known(name, piece)
                 self._end_word()
                 self.open, self.start = True, start
-            self.part.append(pieces[-1])
+            self._known(name, pieces[-1])
+
+    def _known(self, name: str, value: str) -> None:
+        """Put a value, or a piece of it, in place of its variable; what is hidden in it stays open."""
+        self.dynamic = self.dynamic or HIDDEN in value
+        self.part.append(value.replace(HIDDEN, f"${name}"))
 
     def _expand(self, match: re.Match[str], *, quoted: bool) -> None:
         """Put an array's elements in place of `${NAME[@]}`, each as a word of its own."""

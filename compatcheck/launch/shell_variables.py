@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 
 from compatcheck.launch.model import Word
+from compatcheck.launch.shell_patterns import HIDDEN, UNKNOWN_PART
 
 OPENERS = frozenset({"if", "for", "while", "until", "case", "select"})
 CLOSERS = frozenset({"fi", "done", "esac"})
 TESTS = frozenset({"[", "[[", "test"})
 """Commands after which `&&` means "only if"."""
+MAX_VALUE = 100_000
+MAX_ELEMENTS = 10_000
+"""Characters of a variable and elements of an array; scripts double them in a line, launches are far below."""
 _SETTERS = frozenset({"export", "declare", "local", "readonly", "typeset"})
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=", re.S)
 
@@ -77,11 +81,23 @@ class Variables:
     # ----------------------------------------------------------------------------------------- setting
 
     def _scalar(self, name: str, value: str, *, append: bool, dynamic: bool) -> None:
+        if dynamic:
+            value = UNKNOWN_PART.sub(HIDDEN, value)
+            value = value if HIDDEN in value else HIDDEN
         if append:
             before = self.get(name, None)
-            dynamic = dynamic or before is None
-            value = (before or "") + value
-        if dynamic or (self.conditional and self.values.get(name, None if self.tested else value) != value):
+            before = HIDDEN if before is None else before
+            if self.conditional:  # whether it is added is not known, what is there before is
+                self.values[name] = before + (f" {HIDDEN} " if value[:1].isspace() else HIDDEN)
+                self.unsure.discard(name)
+                return
+            value = before + value
+        value = value if len(value) <= MAX_VALUE else HIDDEN
+        present = self.values.get(name)
+        if not append and self.conditional and present and value != present and value.startswith(present):
+            self.values[name] = f"{present} {HIDDEN} "  # NAME="$NAME more" adds to it, where it is run at all
+            return
+        if self.conditional and self.values.get(name, None if self.tested else value) != value:
             self._forget(name)
         elif not self.conditional or name not in self.unsure:
             self._first(name)
@@ -95,7 +111,8 @@ class Variables:
             kept = [word for word in present or [] if word.text != open_.text]
             self.arrays[name] = [*kept, open_]
         elif append:
-            self.arrays[name] = [*(present if present is not None else [open_]), *elements]
+            kept = [*(present if present is not None else [open_]), *elements]
+            self.arrays[name] = kept if len(kept) <= MAX_ELEMENTS else [*kept[:MAX_ELEMENTS], open_]
         elif self.tested or (self.branches and present is not None and present != elements):
             self.arrays[name] = [open_]
         else:

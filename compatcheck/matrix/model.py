@@ -340,6 +340,8 @@ class Rule(Strict, frozen=True, kw_only=True):
     """Asked of the configuration as it was given: `backend` is the one that was forced, absent where none was."""
     kind: Literal["attention", "linear"] = "attention"
     """What it speaks of: attention, or a quantised linear layer."""
+    symptom: bool = False
+    """Its words are printed for several causes: `explain` puts it behind every rule that names one of them."""
     varies: str | None = None
     """Of a silent advisory: what it depends on that `when` cannot say, so that it need not show; a noun phrase."""
     history: list[str] = []

@@ -16,6 +16,7 @@ def render(verdict: LaunchVerdict) -> list[Line]:
     if len(verdict.layers) > 1:
         lines += [line(), line("layers, each kind by itself; the worst leads:", "heading")]
         lines += [_layer(layer) for layer in verdict.layers]
+        lines += _of_other_kinds(verdict)
     lines += _linear(verdict)
     reports = verdict.launch.reports
     if reports:
@@ -23,6 +24,20 @@ def render(verdict: LaunchVerdict) -> list[Line]:
         known = f"{counts['understood']} understood, {counts['not relevant']} not relevant"
         lines += [line(), line(f"options and variables: {known}", "dim")]
         lines += [line(f"  unknown: {report.name}: {report.why}", "note") for report in unknown(reports)]
+    return lines
+
+
+def _of_other_kinds(verdict: LaunchVerdict) -> list[Line]:
+    """Return what is wrong with kinds of layers that do not lead, as far as nothing has said it yet."""
+    lines: list[Line] = []
+    told = {finding.code for one in (verdict.lead, verdict.attention.verdict) if one for finding in one.findings}
+    for layer in verdict.layers:
+        if layer.verdict is None or layer.facts is None:
+            continue
+        own = [f for f in own_findings(layer.verdict, layer.facts) if f.code not in told and f.effect != "note"]
+        told |= {finding.code for finding in own}
+        lines += [line(), line(f"{layer.kind}:", "heading")] if own else []
+        lines += [entry for finding in own for entry in finding_lines(finding)]
     return lines
 
 

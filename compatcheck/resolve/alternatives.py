@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -27,34 +28,53 @@ FORCED = ("block_size", "use_trtllm_attention", "flash_attn_version")
 """Options that the engine decides by itself where they are left out."""
 DTYPES_ORDER = ("bfloat16", "float16")
 
+MOST_ASKED = 60
+"""How often the whole of a launch is asked: a whole is read anew for each change."""
+
 Change = tuple[tuple[str, Any], ...]
+Whole = Callable[[dict[str, Any]], bool]
+"""Changes -> whether all that `given` is a part of works with them."""
 
 
-def find_alternatives(resolver: Resolver, given: Configuration, verdict: Verdict) -> tuple[Alternative, ...]:
+def find_alternatives(
+    resolver: Resolver,
+    given: Configuration,
+    verdict: Verdict,
+    whole: Whole | None = None,
+    others: Sequence[Change] = (),
+) -> tuple[Alternative, ...]:
     """Return up to five configurations near `given` whose verdict is `supported` on the same GPU.
 
     Tried are: no forced backend, another backend, an option of the engine left to it, another KV-cache dtype, another
     16-bit dtype, a newer engine release (with its own FlashInfer), a newer FlashInfer, and pairs of these. For a linear
     layer: no forced kernel, another --linear-backend, newer releases. Nothing that changes the model is offered.
+
+    Where `given` is one kind of layers of a launch, `whole` is asked of each that works, and `others` are changes that
+    concern other kinds.
     """
     if (given.sm is None and not verdict.findings) or normalise(resolver.matrix, given).beyond is not None:
         return ()
     single = (
         _single_changes(resolver, given, verdict.selected) if given.linear is None else linear_changes(resolver, given)
     )
+    single = [*others, *(change for change in single if change not in others)]
     found: list[Alternative] = []
     taken: set[frozenset[str]] = set()
+    asked = 0
     for changes in [*((c,) for c in single), *combinations(single, 2)]:
         fields = frozenset(field for change in changes for field, _ in change)
         if len(fields) < sum(len(change) for change in changes) or any(old <= fields for old in taken):
             continue
         merged = {field: value for change in changes for field, value in change}
         answer = _try(resolver, given, merged)
-        if answer is not None:
+        if answer is None:
+            continue
+        asked += 1
+        if whole is None or whole(merged):
             found.append(answer)
             taken.add(fields)
-            if len(found) >= LIMIT:
-                break
+        if len(found) >= LIMIT or (whole is not None and asked >= MOST_ASKED):
+            break
     return tuple(found)
 
 

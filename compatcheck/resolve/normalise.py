@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from compatcheck.matrix.model import Engine, Matrix
+from compatcheck.matrix.older_gpus import OLDER_GPUS
 from compatcheck.matrix.sm import find_gpu, parse_sm
 from compatcheck.matrix.versions import InvalidVersion, beyond, parse, place, public
 from compatcheck.resolve.configuration import (
@@ -74,7 +75,7 @@ class Normalised(msgspec.Struct, frozen=True, kw_only=True):
     answered_as: str | None
     assumed: tuple[Assumption, ...]
     beyond: str | None = None
-    """A version that is nothing like the ones in the matrix, and why that leaves everything open."""
+    """A version that is nothing like the ones in the matrix, or an older GPU, and why that leaves everything open."""
 
 
 def normalise(matrix: Matrix, given: Configuration) -> Normalised:
@@ -144,8 +145,9 @@ def dtype_on(matrix: Matrix, sm: object, dtype: str) -> str:
 def _spell(matrix: Matrix, values: dict[str, Any], problems: list[tuple[str, str]]) -> None:
     if "sm" in values:
         written = values["sm"]
-        sm = parse_sm(written) or find_gpu(str(written), {sm: entry.gpus for sm, entry in matrix.sms.items()})
-        if sm in matrix.sms:
+        gpus = {**OLDER_GPUS, **{sm: entry.gpus for sm, entry in matrix.sms.items()}}
+        sm = parse_sm(written) or find_gpu(str(written), gpus)
+        if sm in gpus:
             values["sm"] = sm
         else:
             known = ", ".join(matrix.sms)
@@ -216,7 +218,9 @@ def _release(engine: Engine, values: dict[str, Any], assumed: list[Assumption]) 
 
 
 def _beyond(matrix: Matrix, engine: Engine, values: dict[str, Any]) -> str | None:
-    """Return what is to be said of a version of another epoch or major number than every release in the matrix."""
+    """Return what is to be said of an SM older than every SM of the matrix, or of a version far from every release."""
+    if "sm" in values and values["sm"] not in matrix.sms:
+        return f"SM {values['sm']} is not covered; the matrix knows SM {', '.join(matrix.sms)}"
     flashinfer = matrix.libraries.get("flashinfer")
     known = {"engine_version": (engine.title, sorted(engine.releases, key=parse))}
     if flashinfer is not None:

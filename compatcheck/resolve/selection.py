@@ -97,11 +97,12 @@ def explain_selection(resolver: Resolver, given: Configuration) -> SelectionAnsw
     normal = normalise(resolver.matrix, msgspec.structs.replace(given, backend=None))
     engine = resolver.engine(str(normal.facts.engine), normal.release)
     if normal.beyond is not None:
+        older = normal.facts.sm is not None and normal.facts.sm not in resolver.matrix.sms
         return SelectionAnswer(
             release=normal.release,
             selected=None,
             candidates=(),
-            missing=("engine_version", "flashinfer_version"),
+            missing=("sm",) if older else ("engine_version", "flashinfer_version"),
             answered_as=normal.beyond,
         )
     chosen = engine.select(normal.facts)

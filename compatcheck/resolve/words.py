@@ -9,6 +9,9 @@ from compatcheck.resolve.configuration import FIELDS
 
 _PLACE = re.compile(r"\{([a-z_.]+)\}")
 _FIELDS = frozenset(FIELDS)
+_SCALAR = r"[^\s,;]{1,80}?"
+"""A field's value as it is printed: one word, so that it does not reach from one reason of a list into the next."""
+_ANYTHING = r"\S.{0,300}?"
 
 
 def fill(template: str, facts: Any, extra: dict[str, Any] | None = None) -> str:
@@ -45,7 +48,9 @@ def as_regex(words: str) -> re.Pattern[str]:
     """Return a pattern that matches these words in a log: a regular expression if written /so/, placeholders free."""
     if len(words) > 2 and words.startswith("/") and words.endswith("/"):
         return re.compile(words[1:-1], re.DOTALL)
-    parts = [re.escape(part) for part in _PLACE.split(words)[::2]]
-    while len(parts) > 1 and not parts[0]:  # what stands before the first known word could be anything
-        del parts[0]
-    return re.compile(r"\S.{0,300}?".join(parts), re.DOTALL) if len(parts) > 1 else re.compile(parts[0])
+    split = _PLACE.split(words)
+    parts, names = [re.escape(part) for part in split[::2]], split[1::2]
+    while names and not parts[0]:  # what stands before the first known word could be anything
+        del parts[0], names[0]
+    places = [_SCALAR if asked_fields([name]) else _ANYTHING for name in names]
+    return re.compile("".join(map("".join, zip(parts, [*places, ""], strict=True))), re.DOTALL)

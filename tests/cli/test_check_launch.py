@@ -42,7 +42,7 @@ def test_options_before_the_dashes_win(cli: Cli) -> None:
 
 def test_json_has_the_verdict_the_layers_and_each_option(cli: Cli) -> None:
     words = ["VLLM_ATTENTION_BACKEND=FLASHINFER", "vllm", "serve", "openai/gpt-oss-120b", "--port", "1"]
-    done = cli("check", "--no-host", "--sm", "9.0", "--format", "json", "--", *words, **HERE)
+    done = cli("check", "--no-host", "--sm", "9.0", "--vllm", "0.33.0", "--format", "json", "--", *words, **HERE)
     assert done.returncode == 1
     document = json.loads(done.stdout)
     assert document["schema"] == 1

@@ -93,7 +93,9 @@ COMPOSE = """services:
         ("${REGISTRY-docker.io}/vllm/vllm-openai:${TAG-v0.24.0}", "0.24.0"),
         ("registry.example/team/vllm-custom:7", "0.33.0"),
         ("registry.example/llm-server:7", "0.33.0"),
-        ("nvcr.io/nvidia/vllm:26.01-py3", "0.33.0"),
+        ("nvcr.io/nvidia/vllm:26.01-py3", "0.11.1"),
+        ("nvcr.io/nvidia/vllm:25.11-py3", "0.33.0"),
+        ("lmcache/vllm-openai:v0.3.12", "0.33.0"),
     ],
 )
 def test_images(cli: Cli, tmp_path: Path, image: str, version: str) -> None:
@@ -154,3 +156,21 @@ def test_utf_16_is_read_or_told(cli: Cli, tmp_path: Path) -> None:
     )
     (tmp_path / "c.bin").write_bytes(b"\x00\x01vllm")
     assert "c.bin: not looked at" in cli("scan", "c.bin", **HERE).stderr
+
+
+def test_a_folder_is_searched_for_every_kind_of_file(cli: Cli, tmp_path: Path) -> None:
+    serve = "vllm serve Qwen/Qwen3-8B\n"
+    files = {
+        "run.sbatch": serve,
+        "job.slurm": serve,
+        "Makefile": f"serve:\n\t{serve}",
+        "justfile": f"serve:\n    {serve}",
+        "vllm.container": "[Container]\nImage=vllm/vllm-openai:v0.25.1\nExec=--model Qwen/Qwen3-8B\n",
+        "vllm.service": f"[Service]\nExecStart=/usr/bin/{serve}",
+        "notes.txt": serve,
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    done = cli("scan", str(tmp_path), "--format", "json", HF_HOME="/nonexistent")
+    found = {Path(launch["file"]).name for launch in json.loads(done.stdout)["launches"]}
+    assert found == files.keys() - {"notes.txt"}

@@ -54,7 +54,7 @@ def answer(document: dict[str, Any]) -> tuple[str, list[str]]:
         ("vllm serve Qwen/Qwen3-8B -O3", ("supported", [])),
         ("vllm serve Qwen/Qwen3-8B -O.cudagraph_mode=PIECEWISE", ("unsupported", ["launch-optimization-level"])),
         ("vllm serve Qwen/Qwen3-14B --swap-space 16", ("unsupported", ["launch-unknown-option"])),
-        ("vllm serve google/gemma-3-27b-it -tp 2", ("unknown", [])),
+        ("vllm serve org/unknown -tp 2", ("unknown", [])),
         ("vllm serve --config config.yaml", ("unknown", [])),
         ("VLLM_USE_TRTLLM_ATTENTION=1 vllm serve openai/gpt-oss-120b", ("degraded", ["launch-variable-ignored"])),
         ("timeout 60 vllm serve meta-llama/Llama-3.1-405B-Instruct -tp 8 -pp 2", ("supported", [])),

@@ -253,3 +253,10 @@ def test_a_distilled_model_is_not_the_one_in_its_name(cli: Cli) -> None:
     returncode, document = ask(cli, *AT, "--", *command)
     assert (returncode, document["verdict"]) == (3, "unknown")
     assert not any(a["field"] == "model" for a in document["assumed"])
+
+
+@pytest.mark.parametrize("words", [("vllm", "serve", "--help=all"), ("vllm", "serve", "-h"), ("vllm serve --help",)])
+def test_asking_for_help_is_no_launch(cli: Cli, words: tuple[str, ...]) -> None:
+    done = cli("check", *AT, "--", *words, **HERE)
+    assert done.returncode == 2
+    assert "there is no launch to judge" in done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from tests.cli.conftest import Cli
 
@@ -80,3 +81,17 @@ def test_a_launch_that_does_not_get_as_far(cli: Cli) -> None:
     assert (done.returncode, "error[launch-bad-value]" in done.stderr) == (1, True)
     done = cli("select", "--no-host", "--sm", "9.0", "--vllm", "0.33.0", *words, "--config", "gone.yaml", **HERE)
     assert (done.returncode, "not known: the options in gone.yaml" in done.stderr) == (3, True)
+
+
+def test_an_older_gpu_is_unknown_in_every_command(cli: Cli, tmp_path: Path) -> None:
+    said = "SM 7.0 is not covered; the matrix knows SM 7.5"
+    asked = ("--no-host", "--gpu", "V100", "--head-size", "128")
+    for command in (("check", *asked), ("select", *asked), ("check", *asked, "--", "vllm", "serve", "Qwen/Qwen3-8B")):
+        done = cli(*command)
+        assert (done.returncode, done.stderr) == (3, "")
+        assert said in done.stdout
+    (tmp_path / "run.sh").write_text("vllm serve Qwen/Qwen3-8B\n", encoding="utf-8")
+    assert "1 unknown" in cli("scan", "run.sh", "--sm", "V100").stderr
+    probed = cli("probe", "--gpu", "V100", "--gpu", "T4", "--format", "json")
+    assert "the matrix has nothing on SM 7.0" in probed.stderr
+    assert {table["sm"] for table in json.loads(probed.stdout)["support"]} == {"7.5"}

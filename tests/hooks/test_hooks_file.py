@@ -31,7 +31,6 @@ def test_hooks() -> None:
         ("compatcheck-docs", "docs/evidence/h200.json", True),
         ("compatcheck-docs", "templates/index.md.j2", True),
         ("compatcheck-docs", "site/compatcheck-overlay.yaml", True),
-        ("compatcheck-docs", ".pre-commit-config.yaml", True),  # a new version of compatcheck
         ("compatcheck-docs", ".github/workflows/compatcheck.yml", False),
         ("compatcheck-docs", "src/model.py", False),
         ("compatcheck-docs", "README.md", False),
@@ -43,6 +42,16 @@ def test_hooks() -> None:
         ("compatcheck-lint", "ci/matrix.yaml", False),
         ("compatcheck-lint", ".github/workflows/compatcheck.yml", False),
         ("compatcheck-lint", "my-matrix.yaml", False),
+        *[
+            ("compatcheck-scan", file, True)
+            for file in (
+                *("deploy/values.yaml", "compose.yml", "Dockerfile", "docker/Dockerfile.gpu", "x.dockerfile", "run.sh"),
+                *("job.sbatch", "job.slurm", "vllm.service", "vllm.container", "Makefile", "GNUmakefile", "serve.mk"),
+                *("justfile", ".justfile", "serve.just", "README.md", "a/b.py"),
+            )
+        ],
+        ("compatcheck-scan", "notes.txt", False),
+        ("compatcheck-scan", "src/main.rs", False),
     ],
 )
 def test_files(hook: str, file: str, runs: bool) -> None:

@@ -158,3 +158,34 @@ def test_the_real_nvcc_is_read_as_it_says_of_itself() -> None:
     assert (kit.source, kit.nvcc) == ("PATH", True)
     assert kit.cuda_version is not None
     assert f"release {kit.cuda_version}, V{kit.nvcc_build}" in said
+
+
+@pytest.mark.parametrize(
+    ("line", "version"),
+    [
+        ("#define CUDART_VERSION  13000\n", "13.0"),
+        ("/** x */\n# define CUDART_VERSION 12080\n", "12.8"),
+        ("#define CUDART_VERSION_OTHER 13000\n", None),
+        ("", None),
+    ],
+)
+def test_the_release_of_the_headers(tmp_path: Path, bare: Path, line: str, version: str | None) -> None:
+    root = cuda(tmp_path / "cuda", "13.3", "13.3.33")
+    write(root, "include/cuda_runtime_api.h", line)
+    kit = inspect_toolkit({"CUDA_HOME": str(root), "PATH": str(bare)})
+    assert (kit.cuda_version, kit.headers_version) == ("13.3", version)
+
+
+def test_headers_beside_a_linked_nvcc_say_nothing(tmp_path: Path, bare: Path) -> None:
+    real, root = cuda(tmp_path / "real", "13.3", "13.3.33"), tmp_path / "root"
+    write(root, "include/cuda_runtime_api.h", "#define CUDART_VERSION 13000\n")
+    (root / "bin").mkdir()
+    (root / "bin/nvcc").symlink_to(real / "bin/nvcc")
+    assert inspect_toolkit({"CUDA_HOME": str(root), "PATH": str(bare)}).headers_version is None
+
+
+def test_a_linked_toolkit_is_one_toolkit(tmp_path: Path, bare: Path) -> None:
+    real = cuda(tmp_path / "cuda-13.0", "13.0", "13.0.88")
+    write(real, "include/cuda_runtime_api.h", "#define CUDART_VERSION 13000\n")
+    (tmp_path / "cuda").symlink_to(real)
+    assert inspect_toolkit({"CUDA_HOME": str(tmp_path / "cuda"), "PATH": str(bare)}).headers_version == "13.0"

@@ -160,6 +160,16 @@ def test_markdown() -> None:
     assert mislabelled.line == 17
 
 
+def test_markdown_has_every_kind_of_yaml() -> None:
+    script = "```yaml\nresources: {accelerators: H100:1}\nrun: |\n  vllm serve Qwen/Qwen3-8B --seed 1\n```\n"
+    assert [(launch.line, launch.column) for launch in read("README.md", script)] == [(4, 3)]
+    service = (
+        "```yaml\napiVersion: serving.kserve.io/v1beta1\nkind: InferenceService\nspec:\n  predictor:\n    model:\n"
+        "      modelFormat: {name: vLLM}\n      storageUri: hf://Qwen/Qwen3-8B\n      args: [--seed=1]\n```\n"
+    )
+    assert [word.text for word in read("README.md", service)[0].words][-1:] == ["--seed=1"]
+
+
 SPREAD = """\
 from vllm import LLM as Engine
 settings = dict(attention_backend="FLASHMLA")

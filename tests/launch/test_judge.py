@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from compatcheck.launch.command_line import launches_in_script
-from compatcheck.launch.facts import read_launch
-from compatcheck.launch.judge import LaunchVerdict, judge_launch
+from compatcheck.launch.facts import read_changed, read_launch
+from compatcheck.launch.judge import LaunchVerdict, LayerVerdict, judge_launch, leading_order
 from compatcheck.matrix.load import LoadedMatrix
+from compatcheck.report.launch_text import render
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.merge import with_findings, worst
 from compatcheck.resolve.normalise import ConfigurationError, normalise
+from compatcheck.resolve.verdict import Verdict
 
 REPORTS: list[dict[str, Any]] = json.loads((Path(__file__).parents[1] / "data" / "reports.json").read_text("utf-8"))
 
@@ -190,3 +193,64 @@ def test_options_that_reports_give(id_: str, loaded: LoadedMatrix) -> None:
     verdict = judge_launch(loaded, facts)
     assert verdict.lead.verdict == report["expected"]
     assert codes(verdict) >= set(report.get("must_mention", ()))
+
+
+def changed(loaded: LoadedMatrix, script: str, **given: Any) -> LaunchVerdict:
+    (launch,) = launches_in_script(script)
+    stated = Configuration(**given)
+    facts = read_launch(loaded.matrix, launch, stated)
+    return judge_launch(loaded, facts, reread=partial(read_changed, loaded.matrix, launch, stated))
+
+
+GEMMA = "vllm serve google/gemma-4-31B-it --attention-backend FLASHINFER"
+
+
+def test_alternatives_work_for_all_kinds_of_layers(loaded: LoadedMatrix) -> None:
+    verdict = changed(loaded, GEMMA, sm="12.0", engine_version="0.19.1")
+    offered = [alternative.changes for alternative in verdict.lead.alternatives]
+    assert {"backend": None} in offered
+    for changes in offered:
+        release = changes.get("engine_version", "0.19.1")
+        script = GEMMA if "backend" not in changes else f"vllm serve {GEMMA.split()[2]}"
+        script += f" --kv-cache-dtype {changes['kv_cache_dtype']}" if "kv_cache_dtype" in changes else ""
+        assert judge(loaded, script, sm="12.0", engine_version=release).lead.verdict == "supported"
+
+
+def test_alternatives_mend_what_the_launch_itself_gets_wrong(loaded: LoadedMatrix) -> None:
+    script = "vllm serve google/gemma-4-31B-it --kv-cache-dtype int8_per_token_head"
+    offered = [a.changes for a in changed(loaded, script, sm="9.0", engine_version="0.23.0").lead.alternatives]
+    assert {"kv_cache_dtype": "fp8"} in offered
+    releases = [changes["engine_version"] for changes in offered if set(changes) == {"engine_version"}]
+    assert releases == ["0.27.0"]  # 0.24.0 to 0.26.0 start, and corrupt answers
+
+
+def test_nothing_is_offered_that_leaves_a_refusal(loaded: LoadedMatrix) -> None:
+    verdict = changed(loaded, f"{GEMMA} --no-such-option", sm="12.0", engine_version="0.19.1")
+    assert (verdict.lead.verdict, verdict.lead.alternatives) == ("unsupported", ())
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "leads"),
+    [
+        (("unsupported", "first-request"), ("unsupported", "selection"), 1),
+        (("unsupported", "init"), ("unsupported", "init"), 0),
+        (("degraded", None), ("unsupported", "init"), 1),
+        (("unknown", None), ("degraded", None), 1),
+        (("unsupported", "init"), ("degraded", None), 0),
+    ],
+)
+def test_the_worst_leads_and_of_equals_the_earliest(first: Any, second: Any, leads: int) -> None:
+    kinds = [
+        LayerVerdict(kind=str(index), verdict=Verdict(verdict=name, engine_accepts=None, fails_at=stops))
+        for index, (name, stops) in enumerate((first, second))
+    ]
+    assert min(kinds, key=leading_order).kind == str(leads)
+
+
+def test_every_kind_says_what_is_wrong_with_it(loaded: LoadedMatrix) -> None:
+    verdict = judge(loaded, GEMMA, sm="12.0", engine_version="0.20.0")
+    assert "selector-use-mm-prefix" in codes(verdict)
+    assert "selector-head-size" in {finding.code for finding in verdict.findings}
+    printed = "\n".join(entry.plain() for entry in render(verdict))
+    assert "full_attention:" in printed
+    assert "error[selector-head-size]" in printed

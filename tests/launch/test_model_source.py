@@ -73,11 +73,40 @@ def test_the_packaged_table_says_its_source_and_date() -> None:
         ("Qwen/Qwen3.5-27B", "qwen3_5"),
         ("moonshotai/Kimi-K2-Instruct-0905", "kimi_k2"),
         ("openai/gpt-oss-20b", "gpt_oss"),
+        ("zai-org/GLM-5.2-FP8", "glm_moe_dsa"),
+        ("google/gemma-3-12b-it", "gemma3"),
+        ("microsoft/Phi-3-mini-4k-instruct", "phi3"),
+        ("microsoft/phi-4", "phi3"),
+        ("microsoft/Phi-4-mini-instruct", None),
+        ("mistralai/Ministral-3-8B-Instruct-2512", "mistral3"),
+        ("XiaomiMiMo/MiMo-V2.5", "mimo_v2"),
+        ("XiaomiMiMo/MiMo-V2.5-Pro", None),
+        ("unsloth/Qwen3.8-27B-NVFP4", "qwen3_5"),
     ],
 )
 def test_a_derived_model_is_not_of_the_family_in_its_name(name: str, expected: str | None) -> None:
     source = family(name)
     assert (source.config["model_type"] if source is not None else None) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "layers", "size"),
+    [
+        ("google/gemma-3-12b-it", {"sliding_attention": 40, "full_attention": 8}, 256),
+        ("google/gemma-3-27b-it", {"sliding_attention": 52, "full_attention": 10}, 128),
+        ("microsoft/Phi-3-mini-4k-instruct", {"full_attention": 32}, 96),
+        ("microsoft/phi-4", {"full_attention": 40}, 128),
+        ("XiaomiMiMo/MiMo-V2.5", {"full_attention": 9, "sliding_attention": 39}, 192),
+        ("Qwen/Qwen3.8-27B", {"linear_attention": 48, "full_attention": 16}, 256),
+        ("google/gemma-4-E2B-it", {"sliding_attention": 28, "full_attention": 7}, 256),
+        ("google/gemma-4-E4B-it", {"sliding_attention": 35, "full_attention": 7}, 256),
+        ("zai-org/GLM-5.2", {"mla": 78}, 576),
+    ],
+)
+def test_shapes_of_families(loaded: LoadedMatrix, name: str, layers: dict[str, int], size: int) -> None:
+    facts = read_launch(loaded.matrix, launch(name, directory="."), Configuration(engine_version="0.33.0"))
+    assert {layer.kind: layer.count for layer in facts.layers} == layers
+    assert facts.configuration.head_size == size
 
 
 def test_every_family_has_a_source_and_shapes() -> None:

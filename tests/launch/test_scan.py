@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -86,12 +87,14 @@ def test_suppressions(text: str, loaded: LoadedMatrix) -> None:
 
 
 def test_unused_and_unexplained_suppressions(loaded: LoadedMatrix) -> None:
-    found = scan(loaded, "# compatcheck: ignore[nvfp4-kv-mla]\n" + GOOD, sm="9.0").diagnostics
+    found = scan(loaded, "# compatcheck: ignore[nvfp4-kv-mla]\n" + GOOD, sm="9.0", engine_version="0.33.0").diagnostics
     assert [(d.code, d.line) for d in found] == [("suppression-without-reason", 1), ("unused-suppression", 1)]
 
 
 def test_comments_that_are_not_understood(loaded: LoadedMatrix) -> None:
-    found = scan(loaded, "# compatcheck: gpus=8\n# compatcheck: please\n" + GOOD, sm="9.0").diagnostics
+    found = scan(
+        loaded, "# compatcheck: gpus=8\n# compatcheck: please\n" + GOOD, sm="9.0", engine_version="0.33.0"
+    ).diagnostics
     assert [(d.code, d.line) for d in found] == [("directive-not-understood", 1), ("directive-not-understood", 2)]
 
 
@@ -124,5 +127,42 @@ def test_files_without_launches(loaded: LoadedMatrix) -> None:
 
 
 def test_the_issue_of_an_ignored_variable(loaded: LoadedMatrix) -> None:
-    found = scan(loaded, "export VLLM_ATTENTION_BACKEND=FLASHINFER\n" + GOOD, sm="9.0").diagnostics
+    found = scan(
+        loaded, "export VLLM_ATTENTION_BACKEND=FLASHINFER\n" + GOOD, sm="9.0", engine_version="0.33.0"
+    ).diagnostics
     assert [(d.code, d.line, d.level) for d in found] == [("launch-variable-ignored", 1, "warning")]
+
+
+@pytest.mark.parametrize("asked", ["--help", "-h", "--help=all", "--help=ModelConfig", "Qwen/Qwen3-8B --help=Frontend"])
+@pytest.mark.parametrize(
+    "start", ["vllm serve", "python -m vllm.entrypoints.openai.api_server", "docker run vllm/vllm-openai:v0.25.1"]
+)
+def test_asking_for_help_starts_nothing(start: str, asked: str, loaded: LoadedMatrix) -> None:
+    assert scan(loaded, f"{start} {asked}\n", sm="9.0") == FileScan()
+
+
+def test_after_two_dashes_nothing_asks_for_help(loaded: LoadedMatrix) -> None:
+    assert len(scan(loaded, "vllm serve Qwen/Qwen3-8B -- --help\n", sm="9.0").launches) == 1
+
+
+def test_each_launch_says_what_it_asks_for(loaded: LoadedMatrix) -> None:
+    asked = scan(loaded, BAD, sm="9.0").launches[0]
+    assert (asked.backend, asked.selected, asked.kv_cache_dtype) == ("FLASH_ATTN", None, "nvfp4")
+    picked = scan(loaded, GOOD, sm="9.0").launches[0]
+    assert (picked.backend, picked.selected, picked.kv_cache_dtype) == (None, "FLASH_ATTN", "fp8")
+    assert scan(loaded, GOOD).launches[0].selected is None
+
+
+def test_an_option_of_a_config_file_is_reported_where_it_stands(loaded: LoadedMatrix, tmp_path: Path) -> None:
+    (tmp_path / "serve.yaml").write_text(
+        "model: Qwen/Qwen3-8B\nattention-backend: TRITON_ATTN\nkv-cache-dtype: nvfp4\n", "utf-8"
+    )
+    script = tmp_path / "run.sh"
+    text = "vllm serve --config serve.yaml\n"
+    (found,) = scan_text(loaded, str(script), text, ScanOptions(), str(tmp_path)).diagnostics
+    assert (found.file, found.line, found.column) == (str(tmp_path / "serve.yaml"), 3, 17)
+    override = "vllm serve --config serve.yaml --kv-cache-dtype nvfp4\n"
+    (found,) = scan_text(loaded, str(script), override, ScanOptions(), str(tmp_path)).diagnostics
+    assert (found.file, found.line, found.column) == (str(script), 1, 32)
+    silenced = f"{text.rstrip()}  # compatcheck: ignore[selector-kv-cache-dtype] known\n"
+    assert not scan_text(loaded, str(script), silenced, ScanOptions(), str(tmp_path)).diagnostics

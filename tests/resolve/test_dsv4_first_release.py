@@ -19,7 +19,6 @@ from compatcheck.resolve.configuration import Configuration
     ],
 )
 def test_what_its_only_kernel_takes(loaded: LoadedMatrix, release: str, sm: str, kv: str, code: str | None) -> None:
-    shape = {"kv_lora_rank": 448, "qk_nope_head_dim": 448, "qk_rope_head_dim": 64, "v_head_dim": 512}
     asked = Configuration(
         engine_version=release,
         sm=sm,
@@ -29,7 +28,10 @@ def test_what_its_only_kernel_takes(loaded: LoadedMatrix, release: str, sm: str,
         model_type="deepseek_v4",
         use_mla=True,
         use_sparse=True,
-        **shape,
+        kv_lora_rank=448,
+        qk_nope_head_dim=448,
+        qk_rope_head_dim=64,
+        v_head_dim=512,
     )
     verdict = loaded.resolver.resolve(asked, alternatives=False)
     refusing = {finding.code for finding in verdict.findings if finding.effect == "unsupported"}

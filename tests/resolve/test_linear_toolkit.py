@@ -14,8 +14,9 @@ FLASHINFER, OWN = "FlashInferCutlassNvFp4LinearKernel", "CutlassNvFp4LinearKerne
 
 
 def ask(loaded: LoadedMatrix, **fields: Any) -> Verdict:
-    asked = {"linear": "nvfp4_w4a4", "engine_version": "0.25.1", "sm": "12.0", "in_features": 4096} | fields
-    return loaded.resolver.resolve(Configuration(**asked), alternatives=False)  # type: ignore[no-any-return]
+    base: dict[str, Any] = {"linear": "nvfp4_w4a4", "engine_version": "0.25.1", "sm": "12.0", "in_features": 4096}
+    verdict: Verdict = loaded.resolver.resolve(Configuration(**(base | fields)), alternatives=False)
+    return verdict
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,13 @@ def ask(loaded: LoadedMatrix, **fields: Any) -> Verdict:
             FLASHINFER,
             "linear-fi-sm12x-nvcc-0-7-1",
         ),
-        ({"cuda_version": "12.9", "sm": "11.0"}, FLASHINFER, "linear-fi-nvcc-too-old"),
+        ({"cuda_version": "12.9", "sm": "11.0"}, FLASHINFER, "linear-fi-nvcc-sm110"),
+        ({"cuda_version": "12.8", "sm": "10.3"}, "FlashInferCuteDslNvFp4LinearKernel", None),
+        (
+            {"cuda_version": "12.8", "sm": "10.3", "linear_backend": "flashinfer_cutlass"},
+            FLASHINFER,
+            "linear-fi-nvcc-too-old",
+        ),
         ({"cuda_version": "12.9", "sm": "11.0", "has_jit_cache": True}, FLASHINFER, None),
         ({"can_compile": False}, FLASHINFER, "linear-fi-nvcc-missing"),
         ({"can_compile": False, "cubins_available": False}, OWN, None),

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compatcheck.matrix.load import LoadedMatrix
+from compatcheck.matrix.older_gpus import OLDER_GPUS
 from compatcheck.resolve.configuration import DEFAULTS, FIELDS, Configuration
 from compatcheck.resolve.normalise import ConfigurationError, Normalised, nearest, normalise
 from compatcheck.resolve.normaliser import Normaliser
@@ -47,6 +48,18 @@ def test_spellings_of_one_sm(loaded: LoadedMatrix, written: Any) -> None:
 )
 def test_gpu_names(loaded: LoadedMatrix, name: str, sm: str) -> None:
     assert facts(loaded, sm=name).sm == sm
+
+
+@pytest.mark.parametrize(
+    ("name", "sm"),
+    [("Tesla V100-SXM2-16GB", "7.0"), ("P100", "6.0"), ("GTX 1080 Ti", "6.1"), ("P4", "6.1"), ("sm_70", "7.0")],
+)
+def test_older_gpus_are_known_and_not_covered(loaded: LoadedMatrix, name: str, sm: str) -> None:
+    normal = normalise(loaded.matrix, Configuration(sm=name))
+    assert normal.facts.sm == sm
+    assert normal.beyond is not None
+    assert normal.beyond.startswith(f"SM {sm} is not covered; the matrix knows SM 7.5, 8.0")
+    assert not OLDER_GPUS.keys() & loaded.matrix.sms.keys()
 
 
 @pytest.mark.parametrize(

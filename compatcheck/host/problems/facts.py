@@ -29,6 +29,15 @@ CUBIN_LEFT_PYPI = "0.6.14"
 https://github.com/vllm-project/vllm/issues/49804
 """
 
+COMPRESS_MODE_SINCE = "0.6.18"
+"""From here every build passes --compress-mode=size, which nvcc has from 12.8 on.
+
+jit/core.py:gen_jit_spec@0.6.18.post1, against the same function of 0.6.17.
+"""
+
+CCCL_SINCE = "0.6.10"
+"""From here FlashInfer brings a CCCL that compares nvcc with the CUDA headers (data/cccl@0.6.10, none in 0.6.9)."""
+
 SM120_CUDA_12_8_SINCE = "0.7.1"
 """From here SM 12.0 compiles with CUDA 12.8; before, it takes 12.9.
 

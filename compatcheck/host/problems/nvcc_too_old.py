@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compatcheck.host.model import Host, Problem
 from compatcheck.host.problems.facts import (
+    COMPRESS_MODE_SINCE,
     SM120_CUDA_12_8_SINCE,
     at_least,
     flashinfer_version,
@@ -34,6 +35,12 @@ def minimum_cuda(sm: str, flashinfer: str | None) -> tuple[str, str, str] | None
             "nvcc",
             "ptxas --help of CUDA 12.8.93 and 12.9.86; nvcc --list-gpu-arch of 13.0.88",
         )
+    if at_least(flashinfer, COMPRESS_MODE_SINCE):
+        return (
+            "12.8",
+            "nvcc",
+            "flashinfer/jit/core.py:gen_jit_spec@0.6.18.post1; https://github.com/flashinfer-ai/flashinfer/issues/5479",
+        )
     return None
 
 
@@ -62,6 +69,8 @@ def check(host: Host) -> list[Problem]:
             "or 'No supported CUDA architectures found for major versions [12]', blaming the GPU"
             if who == "FlashInfer"
             else "every kernel build fails with 'Unsupported gpu architecture'"
+            if sm in _NVCC_KNOWS
+            else "every kernel build fails with 'Unknown option '--compress-mode=size''"
         )
         same = f"; torch's CUDA {torch.cuda} does not help, nvcc decides" if torch and torch.cuda else ""
         problems.append(

@@ -5,20 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-import msgspec
-
 from compatcheck.launch.command_line import launches_in_script
 from compatcheck.launch.files.compose import Compose
 from compatcheck.launch.files.dockerfile import Dockerfile
 from compatcheck.launch.files.kubernetes import Kubernetes
+from compatcheck.launch.files.llm_d_values import LlmDValues
+from compatcheck.launch.files.moving import moved
+from compatcheck.launch.files.production_stack import ProductionStack
 from compatcheck.launch.files.python_file import PythonFile
-from compatcheck.launch.files.reader import UnreadableError
-from compatcheck.launch.model import Launch, Word
+from compatcheck.launch.files.ray_serve import MARKS, RayServe
+from compatcheck.launch.files.reader import Reader, UnreadableError
+from compatcheck.launch.files.yaml_scripts import YamlScripts
+from compatcheck.launch.model import Launch
 from compatcheck.launch.programs import TELLING
 
 _FENCE = re.compile(r"^(?P<indent>[ \t>]*)(?P<mark>`{3,}|~{3,})\s*(?P<language>[\w+.-]*)")
 _PYTHON = frozenset({"python", "py", "python3"})
 _YAML = frozenset({"yaml", "yml"})
+YAML: tuple[Reader, ...] = (RayServe(), LlmDValues(), ProductionStack(), Kubernetes(), Compose(), YamlScripts())
+"""Readers of YAML that know their own by a mark; anything else may be a part of a compose file."""
 _DOCKER = frozenset({"dockerfile", "docker"})
 
 
@@ -33,8 +38,8 @@ class Markdown:
     def launches(self, text: str) -> list[Launch]:
         found: list[Launch] = []
         for language, body, line, indent in _blocks(text):
-            if "vllm" in body.lower() or any(option in body for option in TELLING):
-                found += [_moved(launch, line - 1, indent) for launch in _read(language, body)]
+            if "vllm" in body.lower() or any(mark in body for mark in (*MARKS, *TELLING)):
+                found += [moved(launch, line - 1, indent) for launch in _read(language, body)]
         return found
 
 
@@ -63,7 +68,7 @@ def _read(language: str, body: str) -> list[Launch]:
     if language in _PYTHON:
         readers = [PythonFile().launches]
     elif language in _YAML:
-        readers = [Kubernetes().launches if "containers:" in body else Compose().launches]
+        readers = [next((r for r in YAML if r.takes("block.yaml", body)), Compose()).launches]
     elif language in _DOCKER:
         readers = [Dockerfile().launches]
     for read in readers:
@@ -72,26 +77,3 @@ def _read(language: str, body: str) -> list[Launch]:
         except UnreadableError:
             continue
     return launches_in_script(body)
-
-
-def _moved(launch: Launch, lines: int, columns: int) -> Launch:
-    """Return a launch with its places counted in the whole file."""
-
-    def word(item: Word | None) -> Word | None:
-        if item is None:
-            return None
-        return msgspec.structs.replace(item, line=item.line + lines, column=item.column + columns)
-
-    return msgspec.structs.replace(
-        launch,
-        words=tuple(moved for item in launch.words if (moved := word(item)) is not None),
-        settings=tuple(
-            msgspec.structs.replace(s, line=s.line + lines, column=s.column + columns) for s in launch.settings
-        ),
-        environment={name: moved for name, item in launch.environment.items() if (moved := word(item)) is not None},
-        image=word(launch.image),
-        gpu=word(launch.gpu),
-        engine_version=word(launch.engine_version),
-        line=launch.line + lines,
-        column=launch.column + columns,
-    )

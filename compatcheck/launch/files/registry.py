@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from compatcheck.launch.files.compose import Compose
 from compatcheck.launch.files.dockerfile import Dockerfile
+from compatcheck.launch.files.justfile import Justfile
 from compatcheck.launch.files.kubernetes import Kubernetes
+from compatcheck.launch.files.llm_d_values import LlmDValues
+from compatcheck.launch.files.makefile import Makefile
 from compatcheck.launch.files.markdown import Markdown
+from compatcheck.launch.files.podman_quadlet import PodmanQuadlet
+from compatcheck.launch.files.production_stack import ProductionStack
 from compatcheck.launch.files.python_file import PythonFile
+from compatcheck.launch.files.ray_serve import RayServe
 from compatcheck.launch.files.reader import Reader
 from compatcheck.launch.files.shell_script import ShellScript
 from compatcheck.launch.files.systemd_unit import SystemdUnit
@@ -16,10 +22,16 @@ READERS: list[Reader] = [
     Markdown(),
     PythonFile(),
     Dockerfile(),
+    RayServe(),
+    LlmDValues(),
+    ProductionStack(),
     Compose(),
     Kubernetes(),
     YamlScripts(),
     SystemdUnit(),
+    PodmanQuadlet(),
+    Makefile(),
+    Justfile(),
     ShellScript(),
 ]
 

@@ -1,13 +1,19 @@
-"""Shell scripts: by name (.sh, .bash) or by their first line."""
+"""Shell scripts: by name (.sh, .sbatch ...) or by their first line."""
 
 from __future__ import annotations
 
 import re
 
+import msgspec
+
 from compatcheck.launch.command_line import launches_in_script
+from compatcheck.launch.files.slurm_directives import gpu_of_job
 from compatcheck.launch.model import Launch
 
 _SHEBANG = re.compile(r"^#!\s*\S*(?:/|env\s+)(?:ba|da|z|k|a)?sh\b")
+
+
+NAMES = (".sh", ".bash", ".zsh", ".sbatch", ".slurm")
 
 
 class ShellScript:
@@ -16,7 +22,9 @@ class ShellScript:
     name = "shell"
 
     def takes(self, path: str, text: str) -> bool:
-        return path.endswith((".sh", ".bash")) or bool(_SHEBANG.match(text))
+        return path.endswith(NAMES) or bool(_SHEBANG.match(text))
 
     def launches(self, text: str) -> list[Launch]:
-        return launches_in_script(text)
+        gpu = gpu_of_job(text)
+        found = launches_in_script(text)
+        return [launch if launch.gpu is not None else msgspec.structs.replace(launch, gpu=gpu) for launch in found]

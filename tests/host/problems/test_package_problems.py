@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compatcheck.host.model import BrokenKind, BrokenPackage, Driver, Host
+from compatcheck.host.model import BrokenKind, BrokenPackage, Driver, Host, System
 from compatcheck.host.symbols import PAGED_DEQUANTIZE, SLOT_MAPPING_APPEND
 
 from ..hosts import codes, host, package, problem
@@ -189,3 +189,20 @@ def test_a_variable_that_vllm_no_longer_reads() -> None:
     found = problem(made, "vllm-ignores-variable")
     assert found.found == "VLLM_ATTENTION_BACKEND=FLASHINFER"
     assert found.fix.startswith("use --attention-backend NAME")
+
+
+@pytest.mark.parametrize(
+    ("flashinfer", "python", "there"),
+    [
+        ("0.6.16.post3", "3.11.7", True),
+        ("0.6.16", "3.10.12", True),
+        ("0.6.16.post3", "3.12.3", False),
+        ("0.6.16.post3", None, False),
+        ("0.6.16.post4", "3.11.7", False),
+        ("0.6.15", "3.11.7", False),
+    ],
+)
+def test_an_annotation_that_python_3_11_cannot_evaluate(flashinfer: str, python: str | None, there: bool) -> None:
+    """verl-omni#506: every release of vLLM 0.27 and 0.28 pins such a FlashInfer."""
+    made = host("9.0", packages={"flashinfer-python": flashinfer}, system=System(python=python))
+    assert ("flashinfer-comm-needs-python-3.12" in codes(made)) is there

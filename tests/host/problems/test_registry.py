@@ -72,6 +72,7 @@ toolkits = st.builds(
     nvcc_error=st.sampled_from([None, "it fails"]),
     nvcc_on_path=st.booleans(),
     headers=st.dictionaries(st.sampled_from(HEADERS), st.booleans()),
+    headers_version=st.sampled_from(CUDA),
     libraries=st.dictionaries(st.sampled_from(LIBRARIES), st.none() | st.booleans()),
     ninja=st.booleans(),
     host_compiler=st.booleans(),

@@ -38,7 +38,8 @@ def test_what_each_release_needs_for_each_gpu(flashinfer: str, sm: str, required
 
 def test_any_supported_toolkit_will_do_for_older_gpus() -> None:
     for sm in ("7.5", "8.0", "8.6", "8.9", "9.0"):
-        assert minimum_cuda(sm, "0.7.4") is None
+        assert minimum_cuda(sm, "0.6.17") is None
+        assert (minimum_cuda(sm, "0.7.4") or ("none",))[0] == "12.8"  # --compress-mode
 
 
 def test_cuda_12_8_on_an_rtx_5090() -> None:
@@ -224,3 +225,51 @@ def test_an_arch_list_that_leaves_the_gpu_out(value: str, sm: str, covered: bool
     found = {"flashinfer-python": "0.7.2", "torch": "2.14.0"}
     made = host(sm, packages=found, env={"FLASHINFER_CUDA_ARCH_LIST": value})
     assert ("flashinfer-arch-list-without-gpu" in codes(made)) is not covered
+
+
+WHEELS = {"nvidia-cuda-nvcc": "13.3.33", "nvidia-cuda-runtime": "13.0.96"}
+
+
+def test_nvcc_13_3_beside_headers_of_13_0() -> None:
+    """flashinfer#3493 and vllm#44305: pip moved one wheel, torch pins the other."""
+    made = built("12.0", kit=toolkit("13.3", headers_version="13.0"), flashinfer="0.6.12", **WHEELS)
+    found = problem(made, "nvcc-headers-mismatch")
+    assert found.severity == "error"
+    assert "headers are incompatible" in found.message
+    assert found.found == (
+        "nvcc 13.3, headers of 13.0 in the same toolkit (from CUDA_HOME); installed: nvidia-cuda-nvcc 13.3.33, "
+        "nvidia-cuda-runtime 13.0.96"
+    )
+    assert found.fix.startswith(
+        "pip install 'nvidia-cuda-nvcc==13.0.*' 'nvidia-cuda-crt==13.0.*' 'nvidia-nvvm==13.0.*'"
+    )
+
+
+def test_headers_without_wheels_are_a_matter_of_cuda_home() -> None:
+    found = problem(built("12.0", kit=toolkit("13.3", headers_version="13.0")), "nvcc-headers-mismatch")
+    assert found.fix == "set CUDA_HOME to one complete toolkit"
+
+
+@pytest.mark.parametrize(
+    ("flashinfer", "headers"), [("0.6.12", "13.3"), ("0.6.12", None), ("0.6.9", "13.0"), ("0.6.8.post1", "12.8")]
+)
+def test_headers_that_nothing_compares(flashinfer: str, headers: str | None) -> None:
+    made = built("12.0", kit=toolkit("13.3", headers_version=headers), flashinfer=flashinfer)
+    assert "nvcc-headers-mismatch" not in codes(made)
+
+
+def test_headers_matter_less_where_little_is_compiled() -> None:
+    kit = toolkit("13.3", headers_version="13.0")
+    cached = built("12.0", kit=kit, flashinfer="0.7.2", **{"flashinfer-jit-cache": "0.7.2+cu130"})
+    assert problem(cached, "nvcc-headers-mismatch").severity == "warning"
+    assert problem(built(kit=kit), "nvcc-headers-mismatch").severity == "info"
+
+
+def test_an_option_that_nvcc_got_with_12_8() -> None:
+    """flashinfer#5479: an RTX A6000 with an older nvcc."""
+    made = built("8.6", kit=toolkit("12.6"), flashinfer="0.6.18", cuda="12.6")
+    found = problem(made, "nvcc-too-old")
+    assert "--compress-mode" in found.message
+    assert found.required == "CUDA toolkit >= 12.8 for SM 8.6 with FlashInfer 0.6.18"
+    assert "nvcc-too-old" not in codes(built("8.6", kit=toolkit("12.6"), flashinfer="0.6.17", cuda="12.6"))
+    assert "nvcc-too-old" not in codes(built("8.6", kit=toolkit("12.8"), flashinfer="0.6.18", cuda="12.8"))

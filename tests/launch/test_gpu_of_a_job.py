@@ -1,0 +1,69 @@
+"""GPUs that Slurm's directives and instance types name."""
+
+from __future__ import annotations
+
+import pytest
+
+from compatcheck.launch.files.instance_types import gpu_of_instance
+from compatcheck.launch.files.slurm_directives import gpu_of_job
+from compatcheck.launch.scan import ScanOptions, scan_text
+from compatcheck.matrix.load import LoadedMatrix
+
+SERVE = "srun vllm serve Qwen/Qwen3-8B --kv-cache-dtype nvfp4\n"
+
+
+@pytest.fixture(autouse=True)
+def no_model_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HOME", "/nonexistent")
+    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("directive", "sm"),
+    [
+        ("--gres=gpu:h100:8", "9.0"),
+        ("--gres gpu:a100:4 -N 1", "8.0"),
+        ("-G H100:8", "9.0"),
+        ("--gpus=l40s:1", "8.9"),
+        ("--gpus-per-node=h200:8", "9.0"),
+        ("--gres=gpu:nvidia_h100_80gb_hbm3:8", "9.0"),
+        ("--gres=gpu:8", None),
+        ("--gpus=4", None),
+        ("--gres=gpu:kepler:2", None),
+        ("--gres=gpu:h100:8\n#SBATCH --gpus=a100:1", None),
+        ("--job-name=gpu:h100", None),
+        ("--comment=x # --gres=gpu:h100:8", None),
+    ],
+)
+def test_slurm(directive: str, sm: str | None, loaded: LoadedMatrix) -> None:
+    text = f"#!/bin/bash\n#SBATCH {directive}\n{SERVE}"
+    assert [one.sm for one in scan_text(loaded, "run.sbatch", text, ScanOptions(), None).launches] == [sm]
+
+
+def test_its_place() -> None:
+    word = gpu_of_job("#!/bin/bash\n#SBATCH --gres=gpu:h100:8\n")
+    assert word is not None
+    assert (word.text, word.line, word.column) == ("h100", 2, 20)
+    assert gpu_of_job("# SBATCH --gres=gpu:h100:8\necho '#SBATCH -G h100:1'\n") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "gpu"),
+    [("p5.48xlarge", "H100"), ("g6.2xlarge", "L4"), ("g5.xlarge", "A10G"), ("g6e.xlarge", None), ("m5.large", None)],
+)
+def test_instance_types(name: str, gpu: str | None, loaded: LoadedMatrix) -> None:
+    assert gpu_of_instance(name) == gpu
+    manifest = (
+        f"spec:\n  nodeSelector: {{node.kubernetes.io/instance-type: {name}}}\n  containers:\n"
+        "  - image: vllm/vllm-openai:v0.25.1\n    args: [--model, Qwen/Qwen3-8B]\n"
+    )
+    sm = {"H100": "9.0", "L4": "8.9", "A10G": "8.6"}.get(gpu or "")
+    assert [one.sm for one in scan_text(loaded, "pod.yaml", manifest, ScanOptions(), None).launches] == [sm]
+
+
+def test_what_a_pod_must_not_run_on_is_no_gpu(loaded: LoadedMatrix) -> None:
+    manifest = (
+        "spec:\n  affinity: {a: [{key: nvidia.com/gpu.product, operator: NotIn, values: [NVIDIA-H200]}]}\n"
+        "  containers:\n  - image: vllm/vllm-openai:v0.25.1\n    args: [--model, Qwen/Qwen3-8B]\n"
+    )
+    assert [one.sm for one in scan_text(loaded, "pod.yaml", manifest, ScanOptions(), None).launches] == [None]
