@@ -14,8 +14,9 @@ from compatcheck.launch import findings
 from compatcheck.launch.layer_kinds import NO_CACHE
 from compatcheck.launch.linear_judge import LinearVerdict, judge_linear
 from compatcheck.launch.model import LaunchFacts, Placed
+from compatcheck.launch.one_kind import without_decided
 from compatcheck.launch.unknown_model import judge_unknown
-from compatcheck.launch.windows import judge_windows, without_rule
+from compatcheck.launch.windows import judge_windows
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.merge import SEVERITY, with_findings
 from compatcheck.resolve.normalise import ConfigurationError, dtype_on, normalise
@@ -100,8 +101,8 @@ def judge_launch(
         else:
             verdict = loaded.resolver.resolve(own, alternatives=False)
         normal = normalise(loaded.matrix, own)
-        if facts.model is not None:
-            verdict = without_rule(verdict)
+        if facts.model is not None and not facts.unknown_kind:
+            verdict = without_decided(verdict)
         alias = _alias(loaded, own, verdict)
         if alias is not None:
             verdict = with_findings(verdict, [alias])

@@ -19,10 +19,8 @@ import msgspec
 from compatcheck.launch import findings
 from compatcheck.matrix.versions import parse
 from compatcheck.resolve.configuration import Configuration
-from compatcheck.resolve.verdict import Finding, FindingSource, Verdict
+from compatcheck.resolve.verdict import Finding, FindingSource
 
-RULE = "vllm-flashinfer-mixed-windows"
-"""The matrix's note for whoever knows one kind of layers only; a whole model says which it is."""
 CONNECTOR_DECIDES_SINCE = "0.23.0"
 EVENTS_SWITCH_OFF_UNTIL = "0.20.0"
 """First release in which KV events leave the manager on (vllm/config/vllm.py, compared over the wheels)."""
@@ -34,12 +32,6 @@ class WindowAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     finding: Finding | None = None
     missing: tuple[str, ...] = ()
-
-
-def without_rule(verdict: Verdict) -> Verdict:
-    """Return a verdict without the note that a single kind of layers gives."""
-    kept = tuple(finding for finding in verdict.findings if finding.code != RULE)
-    return msgspec.structs.replace(verdict, findings=kept)
 
 
 def judge_windows(

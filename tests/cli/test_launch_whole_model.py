@@ -82,7 +82,7 @@ def test_listed_mixtures_of_experts_run_on_v2(cli: Cli, tmp_path: Path) -> None:
 )
 def test_two_head_sizes_in_one_pool(cli: Cli, release: str, dtype: str, code: str | None, effect: str) -> None:
     document = served(cli, release, GEMMA, "--kv-cache-dtype", dtype, sm="9.0")
-    pages = {f["code"] for f in document["findings"] if f["code"].startswith("launch-") and "pages" in f["code"]}
+    pages = {f["code"] for f in document["findings"] if "pages" in f["code"]}
     assert (pages, document["verdict"]) == ({code} if code else set(), effect)
 
 
@@ -162,3 +162,10 @@ def test_the_engine_says_what_it_meets_first(cli: Cli, options: tuple[str, ...],
     done = cli("check", *at("9.0", "0.26.0"), "--engine-words", "--", "vllm", "serve", MOE, *options, **HERE)
     assert said in done.stdout
     assert len(done.stdout.splitlines()) == 1
+
+
+def test_a_dense_model_is_served_by_the_runner_that_knows_turboquant(cli: Cli) -> None:
+    document = served(cli, "0.26.0", "Qwen/Qwen3-8B", "--kv-cache-dtype", "turboquant_4bit_nc", sm="8.6")
+    assert (document["verdict"], document["findings"]) == ("supported", [])
+    unknown = served(cli, "0.26.0", "/models/x", "--kv-cache-dtype", "turboquant_4bit_nc", sm="8.6")
+    assert "vllm-turboquant-v1-runner" in {f["code"] for f in unknown["findings"]}
