@@ -45,6 +45,8 @@ class Resolver:
         self.make = FindingFactory(loaded)
         self._engines: dict[tuple[str, str], EngineProgram] = {}
         self._rules: dict[tuple[str, str], RuleGroups] = {}
+        self._groups: dict[int, RuleGroups] = {}
+        """By the id of a list of rules: the same one serves several releases."""
         self._kernels: dict[str, KernelProgram] = {}
         self._linear: LinearJudge | None = None
         self._asked: dict[Any, Asked] = {}
@@ -78,7 +80,9 @@ class Resolver:
         key = (name, release)
         groups = self._rules.get(key)
         if groups is None:
-            groups = self._rules[key] = RuleGroups(compile_rules(self.matrix, self.engine(name, release).compiler))
+            programs = compile_rules(self.matrix, self.engine(name, release).compiler)
+            # The compiler keeps the list for as long as it lives.
+            groups = self._rules[key] = self._groups.setdefault(id(programs), RuleGroups(programs))
         return groups
 
     @property

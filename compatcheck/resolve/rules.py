@@ -97,9 +97,16 @@ class RuleProgram:
 
 
 def compile_rules(matrix: Matrix, compiler: Compiler, kind: str = "attention") -> list[RuleProgram]:
-    """Return the rules of the matrix that speak of attention, or of linear layers, compiled."""
-    rules = [(code, rule) for code, rule in matrix.rules.items() if rule.kind == kind]
-    return [compiler.once(code, (rule,), partial(RuleProgram, code, rule, compiler)) for code, rule in rules]
+    """Return the rules of the matrix that speak of attention, or of linear layers, compiled.
+
+    It is one list for all releases in which the derived facts that the rules name mean the same.
+    """
+
+    def make() -> list[RuleProgram]:
+        rules = [(code, rule) for code, rule in matrix.rules.items() if rule.kind == kind]
+        return [compiler.once(code, (rule,), partial(RuleProgram, code, rule, compiler)) for code, rule in rules]
+
+    return compiler.once(f"rules about {kind}", (matrix.rules,), make)
 
 
 Clusters = list[Cluster[RuleProgram]]
