@@ -186,7 +186,7 @@ class Asker:
             by_code = self._by_code[release] = {
                 rule.code: (n, rule) for group in groups for n, rule in enumerate(group)
             }
-        return [by_code[code] for code in codes]
+        return [by_code[code] for code in codes if code in by_code]  # others never speak of the engine
 
     def _holds(self, rule: RuleProgram) -> Formula:
         known = self._rules.get(id(rule))

@@ -45,8 +45,8 @@ class Resolver:
         self.make = FindingFactory(loaded)
         self._engines: dict[tuple[str, str], EngineProgram] = {}
         self._rules: dict[tuple[str, str], RuleGroups] = {}
-        self._groups: dict[int, RuleGroups] = {}
-        """By the id of a list of rules: the same one serves several releases."""
+        self._groups: dict[tuple[str, int], RuleGroups] = {}
+        """By the engine and the id of a list of rules: the same one serves several releases."""
         self._kernels: dict[str, KernelProgram] = {}
         self._linear: LinearJudge | None = None
         self._asked: dict[Any, Asked] = {}
@@ -76,13 +76,16 @@ class Resolver:
         return program
 
     def rules(self, name: str, release: str) -> RuleGroups:
-        """Return the rules compiled for an engine release, grouped by when they are asked."""
+        """Return the rules compiled for an engine release that may speak of the engine, by when they are asked."""
         key = (name, release)
         groups = self._rules.get(key)
         if groups is None:
             programs = compile_rules(self.matrix, self.engine(name, release).compiler)
-            # The compiler keeps the list for as long as it lives.
-            groups = self._rules[key] = self._groups.setdefault(id(programs), RuleGroups(programs))
+            same = (name, id(programs))  # the compiler keeps the list
+            groups = self._groups.get(same)
+            if groups is None:
+                groups = self._groups[same] = RuleGroups([rule for rule in programs if rule.speaks_of(name)])
+            self._rules[key] = groups
         return groups
 
     @property

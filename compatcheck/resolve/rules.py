@@ -11,6 +11,7 @@ from compatcheck.matrix.model import Matrix, Rule
 from compatcheck.matrix.versions import contains
 from compatcheck.resolve.clusters import SIZES, Cluster, cluster
 from compatcheck.resolve.conditions import AllOf, Compiler, Constant, Predicate
+from compatcheck.resolve.configuration import FIELDS, Configuration
 from compatcheck.resolve.narrowing import narrow, settled
 from compatcheck.resolve.words import asked_fields, placeholders
 
@@ -36,6 +37,7 @@ class RuleProgram:
         names = sorted(self.fields)
         self._key = attrgetter(*names) if names else (lambda facts: None)
         self._cache: dict[Any, bool | None] = {}
+        self._of_engine: dict[str, bool] = {}
 
     @property
     def when(self) -> Predicate:
@@ -70,6 +72,14 @@ class RuleProgram:
         if self.rule.axis not in free and self._in_range(facts) is False:
             return False
         return settled(self._when, facts, free) is not False
+
+    def speaks_of(self, engine: str) -> bool:
+        """Return whether it may be other than False for an engine, whatever else."""
+        known = self._of_engine.get(engine)
+        if known is None:
+            free = frozenset(FIELDS) - {"engine"}
+            known = self._of_engine[engine] = settled(self._when, Configuration(engine=engine), free) is not False
+        return known
 
     def left(self, facts: Any, free: Collection[str]) -> Predicate:
         """Return when it holds for facts that differ from these only in the `free` fields, versions not among them."""
