@@ -139,6 +139,7 @@ class _Reader:
             unreadable=tuple(model.unreadable),
             model_dtype=model_dtype,
             unknown_kind=not model.known and not environment.mla_disabled and not self._says_kind(),
+            known_model=model.known,
             places=self.places,
             origins={field: place for field, place in options.origins.items() if field in self.places},
         )

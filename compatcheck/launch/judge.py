@@ -101,8 +101,8 @@ def judge_launch(
         else:
             verdict = loaded.resolver.resolve(own, alternatives=False)
         normal = normalise(loaded.matrix, own)
-        if facts.model is not None and not facts.unknown_kind:
-            verdict = without_decided(verdict)
+        if facts.known_model:
+            verdict = without_decided(verdict, pages=facts.hybrid_manager is not None)
         alias = _alias(loaded, own, verdict)
         if alias is not None:
             verdict = with_findings(verdict, [alias])

@@ -123,6 +123,8 @@ class LaunchFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The dtype is the checkpoint's own: nobody asked for one, so that the engine may take another."""
     unknown_kind: bool = False
     """Nothing is known of the model, and nobody says whether it has MLA."""
+    known_model: bool = False
+    """The model's configuration is known: from a folder, a cache or the packaged table."""
     places: dict[str, tuple[int, int]] = {}
     """Configuration field -> the place (line, column) in the launch that decided it."""
     origins: dict[str, tuple[str, int, int]] = {}

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from compatcheck.launch import findings
+from compatcheck.launch.draft import method_of
 from compatcheck.launch.experts import has_experts
 from compatcheck.launch.layer_kinds import RECURRENT
 from compatcheck.launch.model import Layer
@@ -91,7 +92,7 @@ def why_v1(
     """Return why the engine takes the V1 runner for a model; None where it takes V2, or it is not known."""
     if v2_asked is not None:
         return None if v2_asked else "VLLM_USE_V2_MODEL_RUNNER=0"
-    method = options.speculative.get("method")
+    method = method_of(options.speculative) or None
     if method in ("dspark", "dflash") or str(config.get("model_type")).startswith("diffusion_"):
         return None
     if any(layer.kind in RECURRENT for layer in layers):

@@ -169,3 +169,16 @@ def test_a_dense_model_is_served_by_the_runner_that_knows_turboquant(cli: Cli) -
     assert (document["verdict"], document["findings"]) == ("supported", [])
     unknown = served(cli, "0.26.0", "/models/x", "--kv-cache-dtype", "turboquant_4bit_nc", sm="8.6")
     assert "vllm-turboquant-v1-runner" in {f["code"] for f in unknown["findings"]}
+
+
+def test_what_only_a_known_model_decides_stays_open_without_one(cli: Cli) -> None:
+    words = ["--", "vllm", "serve", "./mine", "--kv-cache-dtype", "int8_per_token_head"]
+    given = ["--sm", "9.0", "--vllm", "0.23.0", "--model-type", "gemma4", "--no-use-mla", "--head-size", "256"]
+    told = cli("check", "--no-host", *given, *words)
+    assert (told.returncode, "vllm-per-token-head-pages-not-divisible" in told.stdout) == (1, True)
+
+
+def test_a_connector_of_which_nothing_is_known_lifts_no_refusal(cli: Cli) -> None:
+    connector = '{"kv_connector": "MyConnector", "kv_role": "kv_both"}'
+    words = ("--kv-cache-dtype", "int8_per_token_head", "--kv-transfer-config", connector)
+    assert served(cli, "0.23.0", GEMMA, *words, sm="9.0")["verdict"] != "supported"

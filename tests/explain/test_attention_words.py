@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from compatcheck.explain.entries import entries
@@ -49,3 +51,9 @@ ValueError("type fp8e4nv not supported in this architecture. The supported fp8 d
 def test_the_text_leads_to_its_rule(loaded: LoadedMatrix, text: str, code: str) -> None:
     found = find(entries(loaded), text)
     assert found[0].entry.id == code, [match.entry.id for match in found[:3]]
+
+
+def test_one_long_word_takes_no_time(loaded: LoadedMatrix) -> None:
+    start = time.monotonic()
+    find(entries(loaded), "A" * 40_000)
+    assert time.monotonic() - start < 5

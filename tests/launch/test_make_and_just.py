@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from compatcheck.launch.files.makefile import Makefile
 from compatcheck.launch.files.registry import reader_for
 from compatcheck.launch.model import Launch
 
@@ -127,3 +128,8 @@ def test_hostile_files_end() -> None:
     assert read("run.sh", doubling)[0].words
     python = 'cmd = ["vllm", "serve", "m"]\n' + "cmd += cmd\ncmd = [*cmd, *cmd]\n" * 60 + "run(cmd)\n"
     assert read("a.py", python)[0].words[-1].dynamic
+
+
+def test_a_long_chain_of_variables_ends() -> None:
+    chain = "".join(f"V{n} = $(V{n + 1})\n" for n in range(2000)) + "V2000 = m\n"
+    assert Makefile().launches(f"{chain}serve:\n\tvllm serve $(V0) --kv-cache-dtype fp8\n")

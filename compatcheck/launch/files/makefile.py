@@ -13,6 +13,8 @@ from compatcheck.launch.model import Launch
 _VARIABLE = re.compile(r"^(?:export[ \t]+|override[ \t]+)?([A-Za-z_][\w-]*)[ \t]*(\?|:{1,3}|\+|)=[ \t]*(.*)$")
 _REFERENCE = re.compile(r"\$\$|\$\(([\w.-]+)\)|\$\{([\w.-]+)\}|\$\((?:[^()]|\([^()]*\))*\)|\$([A-Za-z@<^*?%+])")
 _CONDITIONAL = re.compile(r"^(?:ifeq|ifneq|ifdef|ifndef)\b", re.M)
+MAX_DEPTH = 50
+"""Variables in variables that are followed."""
 MAX_VALUE = 20_000
 """Characters of a variable's value; a longer one is not looked at."""
 
@@ -84,7 +86,7 @@ class _Filler:
         if match[0] == "$$":
             return "$"
         name = match[1] or match[2]
-        if name is None or name not in self.variables or name in self.open:
+        if name is None or name not in self.variables or name in self.open or len(self.open) >= MAX_DEPTH:
             return "$" + re.sub(r"\W", "_", name or "made")
         if name not in self.done:
             self.open.add(name)
