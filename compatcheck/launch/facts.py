@@ -118,6 +118,7 @@ class _Reader:
         ):
             self.findings.append(Placed(finding, *self.places.get(field, (self.launch.line, self.launch.column))))
         layers = self._drafted(layers, options)
+        self._elsewhere()
         reports = (*environment.reports, *options.reports, *reader.reports, *model.reports, *self.reports)
         return LaunchFacts(
             configuration=Configuration(**self.fields),
@@ -178,6 +179,20 @@ class _Reader:
                     )
                 )
         return found | self.launch.environment
+
+    def _elsewhere(self) -> None:
+        """Say of what the file takes from elsewhere that nothing is known of it."""
+        for word in self.launch.elsewhere:
+            self.reports.append(
+                Report(
+                    name=word.text,
+                    status="unknown",
+                    why="what it holds is known only where it is run",
+                    line=word.line,
+                    column=word.column,
+                    missing=f"what {word.text} holds",
+                )
+            )
 
     def _linear(
         self, name: str | None, model: ModelReader, options: OptionFacts, environment: EnvironmentFacts

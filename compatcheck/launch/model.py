@@ -59,6 +59,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     environment: dict[str, Word] = {}
     env_files: tuple[Word, ...] = ()
     """Files of variables, as `docker run --env-file` takes them; `dynamic` where the file is elsewhere."""
+    elsewhere: tuple[Word, ...] = ()
+    """Parts that the file takes from elsewhere and that may hold options or variables, named as in `what X holds`."""
     image: Word | None = None
     gpu: Word | None = None
     engine_version: Word | None = None

@@ -7,11 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from compatcheck.launch.command_line import launches_in_script
 from compatcheck.launch.facts import read_changed, read_launch
 from compatcheck.launch.judge import LaunchVerdict, LayerVerdict, judge_launch, leading_order
+from compatcheck.launch.model import Word
 from compatcheck.matrix.load import LoadedMatrix
 from compatcheck.report.launch_text import render
 from compatcheck.resolve.configuration import Configuration
@@ -254,3 +256,15 @@ def test_every_kind_says_what_is_wrong_with_it(loaded: LoadedMatrix) -> None:
     printed = "\n".join(entry.plain() for entry in render(verdict))
     assert "full_attention:" in printed
     assert "error[selector-head-size]" in printed
+
+
+def test_what_comes_from_elsewhere_leaves_the_answer_open(loaded: LoadedMatrix) -> None:
+    (launch,) = launches_in_script("vllm serve Qwen/Qwen3-8B")
+    given = Configuration(sm="9.0", engine_version="0.33.0", flashinfer_version="0.7.2.post1")
+    assert judge_launch(loaded, read_launch(loaded.matrix, launch, given)).lead.verdict == "supported"
+    opened = msgspec.structs.replace(launch, elsewhere=(Word("env.sh", 3, 8),))
+    verdict = judge_launch(loaded, read_launch(loaded.matrix, opened, given))
+    assert verdict.lead.verdict == "unknown"
+    assert "what env.sh holds" in verdict.lead.missing
+    (report,) = [report for report in verdict.launch.reports if report.name == "env.sh"]
+    assert (report.line, report.column) == (3, 8)
