@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import packaging
@@ -28,16 +28,30 @@ _CODE = ("docs/*.py", "matrix/*.py", "resolve/*.py")
 """Everything that decides what is asked and answered."""
 
 
+class Part(NamedTuple):
+    """A piece of the matrix: the digest of its text, and the derived facts that are named in it."""
+
+    digest: bytes
+    named: frozenset[str]
+
+
 class Dependence:
     """Gives the digests of the backends of one engine, and of what is said of linear layers."""
 
     def __init__(self, space: Space) -> None:
         self._space = space
         self._code = _code()
+        self._names = [(name, name.encode()) for name in space.engine.facts]
+
+    def _part(self, value: object) -> Part:
+        text = msgspec.json.encode(value)
+        return Part(
+            hashlib.sha256(text).digest(), frozenset([name for name, written in self._names if written in text])
+        )
 
     @cached_property
-    def _common(self) -> bytes:
-        """What all backends depend on, as text."""
+    def _common(self) -> Part:
+        """What all backends depend on."""
         space = self._space
         engine = msgspec.structs.replace(
             space.engine, backends={}, routes={}, routing=[], priorities=[], linear=None, other_backends={}, facts={}
@@ -45,16 +59,16 @@ class Dependence:
         matrix = msgspec.structs.replace(
             space.matrix, engines={space.engine_name: engine}, kernels={}, rules={}, include=[]
         )
-        return msgspec.json.encode((self._code, matrix))
+        return self._part((self._code, matrix))
 
     @cached_property
-    def _facts(self) -> dict[str, bytes]:
-        return {name: msgspec.json.encode((name, fact)) for name, fact in self._space.engine.facts.items()}
+    def _facts(self) -> dict[str, Part]:
+        return {name: self._part((name, fact)) for name, fact in self._space.engine.facts.items()}
 
     @cached_property
-    def _rules(self) -> dict[str, bytes]:
+    def _rules(self) -> dict[str, Part]:
         rules = self._space.matrix.rules.items()
-        return {code: msgspec.json.encode((code, rule)) for code, rule in rules if rule.kind == "attention"}
+        return {code: self._part((code, rule)) for code, rule in rules if rule.kind == "attention"}
 
     def everything(self) -> str:
         """Return the digest of the whole matrix, and of what decides what is asked: where it stands, all others do."""
@@ -75,7 +89,7 @@ class Dependence:
             [(name, kernel) for name, kernel in space.matrix.kernels.items() if name in kernels],
         ]
         rules = [self._rules[code] for code in space.rules_of(backend)]
-        return self._digest([*[msgspec.json.encode(part) for part in parts], *rules])
+        return self._digest([*map(self._part, parts), *rules])
 
     def linear(self) -> str:
         """Return the digest of everything that answers about linear layers depend on."""
@@ -87,33 +101,25 @@ class Dependence:
             [(name, kernel) for name, kernel in space.matrix.kernels.items() if name in named],
             [(code, rule) for code, rule in space.matrix.rules.items() if rule.kind == "linear"],
         ]
-        return self._digest([msgspec.json.encode(part) for part in parts])
+        return self._digest([*map(self._part, parts)])
 
-    def _digest(self, parts: list[bytes]) -> str:
+    def _digest(self, parts: list[Part]) -> str:
         """Return the digest of parts, of what all depend on, and of the derived facts that any of these names."""
-        hashed = hashlib.sha256(self._common_digest)
-        for part in (*parts, *[self._facts[name] for name in sorted(self._named(parts, self._commonly_named))]):
-            hashed.update(hashlib.sha256(part).digest())
+        every = [self._common, *parts]
+        hashed = hashlib.sha256()
+        for part in (*every, *[self._facts[name] for name in sorted(self._named(every))]):
+            hashed.update(part.digest)
         return hashed.hexdigest()
 
-    @cached_property
-    def _common_digest(self) -> bytes:
-        return hashlib.sha256(self._common).digest()
-
-    @cached_property
-    def _commonly_named(self) -> frozenset[str]:
-        """The derived facts that what all depend on names."""
-        return self._named([self._common], frozenset())
-
-    def _named(self, parts: list[bytes], known: frozenset[str]) -> frozenset[str]:
-        """Return `known` and the derived facts whose names stand in these parts, or in the facts that do."""
-        found, open_ = set(known), parts
+    def _named(self, parts: list[Part]) -> set[str]:
+        """Return the derived facts that are named in these parts, or in the facts that are."""
+        found: set[str] = set()
+        open_ = parts
         while open_:
-            text = b"\0".join(open_)
-            new = [name for name in self._facts if name not in found and name.encode() in text]
-            found.update(new)
+            new = frozenset[str]().union(*[part.named for part in open_]) - found
+            found |= new
             open_ = [self._facts[name] for name in new]
-        return frozenset(found)
+        return found
 
     def _related(self, backend: str) -> list[str]:
         """Return a backend, those whose facts it takes over, and its members with theirs."""

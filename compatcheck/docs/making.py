@@ -52,4 +52,6 @@ def make(making: Making, name: str) -> bytes:
 def _tidy(body: str) -> str:
     """Return a text without trailing spaces and without more than one blank line in a row, ended by one newline."""
     text = "\n".join([line.rstrip() for line in body.split("\n")])
-    return _BLANK_LINES.sub("\n\n", text).strip("\n") + "\n"
+    if "\n\n\n" in text:  # looked for in a tenth of the time that the expression takes to find none
+        text = _BLANK_LINES.sub("\n\n", text)
+    return text.strip("\n") + "\n"

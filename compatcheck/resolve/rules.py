@@ -75,6 +75,8 @@ class RuleProgram:
 
     def speaks_of(self, engine: str) -> bool:
         """Return whether it may be other than False for an engine, whatever else."""
+        if "engine" not in self._when.fields:
+            return True
         known = self._of_engine.get(engine)
         if known is None:
             free = frozenset(FIELDS) - {"engine"}
