@@ -17,6 +17,7 @@ from compatcheck.kv_cache import (
     kv_dtype,
     token_head_bytes,
 )
+from compatcheck.matrix.load import load
 
 ONE_HEAD_SIZE = sorted(
     name for name, d in KV_DTYPES.items() if d.family in ("nvfp4", "turboquant", "octave", "ultraquant")
@@ -216,3 +217,31 @@ def test_table_is_complete_and_sourced() -> None:
     for name, dtype in KV_DTYPES.items():
         assert dtype.name == name
         assert "@0.33.0" in dtype.source
+
+
+FORMULAS = [(name, dtype.bytes_per_token_head) for name, dtype in load().matrix.kv_cache_dtypes.items()]
+
+
+@pytest.mark.parametrize(("name", "formula"), [(name, formula) for name, formula in FORMULAS if formula is not None])
+@pytest.mark.parametrize("head_size", [64, 128, 256])
+def test_formulas_of_the_matrix(name: str, formula: str, head_size: int) -> None:
+    """What the page of dtypes shows is what is computed here."""
+    terms = formula.removeprefix("K: ").split(", V: ")
+    for side, term in zip(("k", "v"), terms * (3 - len(terms)), strict=True):
+        assert value(term, head_size) == bytes_per_token_head(name, head_size, side=side)  # type: ignore[arg-type]
+
+
+def value(formula: str, head_size: int) -> Fraction:
+    """Return what a formula such as '3D/8 + 2' is for a head size."""
+    total = Fraction(0)
+    for term in formula.split(" + "):
+        factor, head, divisor = term.partition("D")
+        total += Fraction(factor or "1") * (Fraction(head_size) / Fraction(divisor[1:] or "1") if head else 1)
+    return total
+
+
+@pytest.mark.parametrize("name", [name for name, dtype in load().matrix.kv_cache_dtypes.items() if dtype.bits])
+def test_bits_of_the_matrix(name: str) -> None:
+    stated = load().matrix.kv_cache_dtypes[name].bits
+    assert stated is not None
+    assert bits_per_element(name, 128) == Fraction(stated)
