@@ -82,15 +82,19 @@ def test_a_service_alone(format_: str) -> None:
 
 def test_a_service_with_its_runtime() -> None:
     text = service("vLLM", "--kv-cache-dtype=nvfp4", runtime="vllm-runtime") + RUNTIME
-    merged, runtime = read(text)
+    (merged,) = read(text)
     assert words(merged) == ["--port=8080", "--model=Qwen/Qwen3-8B", "--kv-cache-dtype=nvfp4"]
     assert merged.image is not None
     assert merged.environment.keys() == {"VLLM_LOGGING_LEVEL"}
-    assert (merged.line, runtime.line) == (8, 21)
+    assert merged.line == 8
+    (alone,) = read(RUNTIME)
+    assert "--model=/mnt/models" in words(alone)
     kept = read(service("vLLM", "--seed=1", "s3://bucket/x", "vllm-runtime") + RUNTIME)[0]
     assert "--model=/mnt/models" in words(kept)
-    other = read(service("vLLM", "--seed=1", runtime="another") + RUNTIME)[0]
+    other, unused = read(service("vLLM", "--seed=1", runtime="another") + RUNTIME)
     assert words(other) == ["--model", "Qwen/Qwen3-8B", "--seed=1"]
+    assert [word.text for word in other.elsewhere] == ["the runtime another"]
+    assert unused.line > other.line
 
 
 def test_kserves_own_server() -> None:

@@ -1,16 +1,31 @@
-"""YAML of other tools (SkyPilot, GitHub workflows, Ansible): scripts that stand in its texts."""
+"""YAML of other tools (SkyPilot, dstack, GitHub workflows, GitLab, Ansible): scripts that stand in its texts.
+
+Variables of a mapping hold for all scripts below it, in all of these tools; a list of texts is one script.
+"""
 
 from __future__ import annotations
 
+import re
+
+import msgspec
+
 from compatcheck.launch import docker
-from compatcheck.launch.command_line import launches_in_script
-from compatcheck.launch.files.containers import environment_of, launches_of, words_of
-from compatcheck.launch.files.reader import UnreadableError
-from compatcheck.launch.model import Launch
-from compatcheck.launch.yaml_lenient import Node, YamlError, read_lenient, starts_of
+from compatcheck.launch.command_line import launches_in_script, with_image
+from compatcheck.launch.files.containers import environment_of, launches_of, word_of, words_of
+from compatcheck.launch.files.reader import read_documents
+from compatcheck.launch.files.task_gpus import gpu_of_resources
+from compatcheck.launch.model import Launch, Word
+from compatcheck.launch.placeholders import Edit, edited, unveiled, veiled_values
+from compatcheck.launch.templates import veiled
+from compatcheck.launch.yaml_lenient import Node, starts_of
 
 MARKS = ("vllm serve", "vllm.entrypoints", "vllm/vllm-openai", "vllm bench", "vllm run-batch")
 """What a text has in it that may launch the engine."""
+VARIABLES = ("variables", "envs", "secrets", "environment", "env")
+"""Keys of variables: GitLab's and Azure's, SkyPilot's, CircleCI's and Ansible's, and everybody else's."""
+_CONTAINER = ("command", "args", "entrypoint")
+_WORKFLOW = re.compile(r"\$\{\{\s*env\.([A-Za-z_]\w*)\s*\}\}")
+_HANDED_ON = re.compile(r"([A-Za-z_]\w*)=[^\n]*>>\s*\"?\$\{?GITHUB_ENV")
 
 
 class YamlScripts:
@@ -22,25 +37,121 @@ class YamlScripts:
         return path.endswith((".yaml", ".yml")) and any(mark in text for mark in MARKS)
 
     def launches(self, text: str) -> list[Launch]:
-        try:
-            documents = read_lenient(text, "file")
-        except YamlError as error:
-            raise UnreadableError(str(error), error.line, error.column) from error
         lines = text.splitlines()
+        documents = read_documents(text, "file")
         return [launch for document in documents for launch in launches_in_scalars(document, lines)]
 
 
 def launches_in_scalars(document: Node, lines: list[str]) -> list[Launch]:
     """Return the launches of every text below a node that reads like a script."""
-    found: list[Launch] = []
-    for node in document.walk():
-        image, command = node.get("image") or node.get("name"), node.get("command") or node.get("args")
-        if image is not None and command is not None and docker.is_vllm_server(image.text() or ""):
-            environment = environment_of(node.get("env") or node.get("environment"))
-            entrypoint = words_of(node.get("entrypoint"), lines)
-            found += launches_of(image, entrypoint, words_of(command, lines), environment, node)
-            continue
-        body = node.text()
-        if body is not None and any(mark in body for mark in MARKS):
-            found += launches_in_script(body, starts=starts_of(node, lines))
-    return found
+    found = _Walk(lines).below(document, _Scope())
+    return list({(launch.line, launch.column, launch.words): launch for launch in found}.values())
+
+
+class _Scope(msgspec.Struct, frozen=True):
+    """What holds for the scripts below a mapping."""
+
+    environment: dict[str, Word] = {}
+    elsewhere: tuple[Word, ...] = ()
+    image: Word | None = None
+    gpu: Word | None = None
+
+
+class _Walk:
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+
+    def below(self, node: Node, scope: _Scope) -> list[Launch]:
+        """Return the launches of all scripts in a node, each with what holds for it."""
+        if isinstance(node.value, dict):
+            return self._mapping(node, scope)
+        if not isinstance(node.value, list):
+            return self._script([node], scope)
+        if all(item.text() is not None for item in node.value):
+            return self._script(node.value, scope)
+        found: list[Launch] = []
+        for item in node.value:
+            found += self.below(item, scope)
+            scope = _handed_on(item, scope)
+        return found
+
+    def _mapping(self, node: Node, scope: _Scope) -> list[Launch]:
+        scope = self._scope(node, scope)
+        found = self._container(node, scope)
+        done = {*VARIABLES, *(_CONTAINER if found else ())}
+        before, script = node.get("before_script"), node.get("script")
+        if before is not None and script is not None:
+            done |= {"before_script", "script"}
+            found += self._script([*before.items(), *script.items()], scope)
+        for key, child in node.value.items():
+            found += self.below(child, scope) if key not in done else []
+        return found
+
+    def _scope(self, node: Node, scope: _Scope) -> _Scope:
+        environment, elsewhere = dict(scope.environment), [*scope.elsewhere]
+        for key in VARIABLES:
+            variables = node.get(key)
+            if variables is not None and not (key == "environment" and variables.text()):
+                environment |= environment_of(variables, elsewhere, key)
+        container = node.get("container")
+        named = [node.get("image"), container, container.get("image") if container is not None else None]
+        image = next((word_of(n) for n in named if n is not None and n.text()), scope.image)
+        return _Scope(environment, tuple(elsewhere), image, gpu_of_resources(node.get("resources")) or scope.gpu)
+
+    def _container(self, node: Node, scope: _Scope) -> list[Launch]:
+        """Return the launches of a mapping that says what a container, or a process, is started with."""
+        image = node.get("image") or node.get("name")
+        server = image is not None and docker.is_vllm_server(image.text() or "")
+        command, args = node.get("command"), node.get("args")
+        if not any(part is not None and (server or isinstance(part.value, list)) for part in (command, args)):
+            return []
+        elsewhere = [*scope.elsewhere]
+        entrypoint, first, second = (
+            words_of(part, self.lines, elsewhere, title)
+            for part, title in zip((node.get("entrypoint"), command, args), _CONTAINER, strict=True)
+        )
+        if args is not None and command is not None and entrypoint is None:
+            entrypoint, first = first, None
+        words = [*(first or []), *(second or [])]
+        return launches_of(
+            image if server else None, entrypoint, words, scope.environment, node, scope.gpu, elsewhere=elsewhere
+        )
+
+    def _script(self, texts: list[Node], scope: _Scope) -> list[Launch]:
+        if scope.image is not None and docker.is_other_platform(scope.image.text):
+            return []
+        if not any(mark in (node.text() or "") for node in texts for mark in MARKS):
+            return []
+        body = ""
+        starts: list[tuple[int, int, int]] = []
+        for node in texts:
+            starts += [(len(body) + at, line, column) for at, line, column in starts_of(node, self.lines)]
+            body += (node.text() or "") + "\n"
+        word = veiled(_filled(Word(body, starts=tuple(starts)), scope.environment))
+        environment = veiled_values(scope.environment)
+        return [
+            msgspec.structs.replace(
+                with_image(unveiled(launch), scope.image), elsewhere=scope.elsewhere, gpu=launch.gpu or scope.gpu
+            )
+            for launch in launches_in_script(word.text, environment=environment, starts=word.starts)
+        ]
+
+
+def _filled(word: Word, environment: dict[str, Word]) -> Word:
+    """Return a script with `${{ env.NAME }}` replaced where the file says what it is."""
+    edits: list[Edit] = []
+    for match in _WORKFLOW.finditer(word.text):
+        value = environment.get(match[1])
+        if value is not None and not value.dynamic:
+            edits.append((match.start(), match.end(), value.text))
+    return edited(word, edits)
+
+
+def _handed_on(item: Node, scope: _Scope) -> _Scope:
+    """Return what holds for later steps: variables that this one writes into the file of GITHUB_ENV, values unread."""
+    written = {
+        match[1]: Word(match[1], node.line, node.column, dynamic=True)
+        for node in item.walk()
+        for match in _HANDED_ON.finditer(node.text() or "")
+    }
+    return msgspec.structs.replace(scope, environment=scope.environment | written) if written else scope
