@@ -139,7 +139,7 @@ def scan(loaded: LoadedMatrix, file: str, text: str, directory: Path | None = No
             f"{STACK}  configs: {{{{ .Values.configs }}}}\n",
             "servingEngineSpec.configs {{ .Values.configs }}",
         ),
-        ("ci.yaml", f"variables: [{{group: shared}}]\nsteps: [{{script: {SERVE}}}]\n", "variables"),
+        ("ci.yaml", f"variables: [{{group: shared}}]\nsteps: [{{script: {SERVE}}}]\n", "variables group shared"),
     ],
 )
 def test_a_part_that_is_elsewhere(file: str, text: str, missing: str, loaded: LoadedMatrix) -> None:

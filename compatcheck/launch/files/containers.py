@@ -83,7 +83,8 @@ def environment_of(node: Node | None, elsewhere: list[Word], title: str = "env")
                 word_of(value) if value is not None and value.text() is not None else _unset(name)
             )
         elif text is None or is_open(text.partition("=")[0]):
-            elsewhere.append(named(title, name if name is not None else item))
+            first = next(iter(item.value.items()), None) if isinstance(item.value, dict) and name is None else None
+            elsewhere.append(named(title, name or item) if first is None else named(f"{title} {first[0]}", first[1]))
         elif text:
             pair = assignment(word_of(item))
             found |= {pair[0]: pair[1]} if pair is not None else {text: _unset(item)}
@@ -100,6 +101,18 @@ def _value(name: str, node: Node) -> Word:
 
 def _unset(node: Node) -> Word:
     return Word(node.text() or "", node.line, node.column, dynamic=True)
+
+
+def image_of(node: Node | None) -> Node | None:
+    """Return an image that is one text, or a chart's `repository:` and `tag:`."""
+    repository, tag = (node.get("repository"), node.get("tag")) if node is not None else (None, None)
+    if node is None or node.text():
+        return node
+    if repository is None or not repository.text():
+        return None
+    if tag is None or not tag.text():
+        return repository
+    return Node(f"{repository.text()}:{tag.text()}", tag.line, tag.column)
 
 
 def launches_of(

@@ -11,7 +11,7 @@ import msgspec
 
 from compatcheck.launch.files.containers import launches_of, named, word_of
 from compatcheck.launch.files.node_choice import gpu_of
-from compatcheck.launch.files.pods import Pod, model_of_uri
+from compatcheck.launch.files.pods import Maps, Pod, model_of_uri
 from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.templates import veiled
 from compatcheck.launch.words import commands
@@ -39,8 +39,9 @@ def _text(node: Node | None) -> str:
 class Services:
     """The InferenceServices of a file, and the runtimes in it that serve them."""
 
-    def __init__(self, documents: list[Node], lines: list[str]) -> None:
+    def __init__(self, documents: list[Node], lines: list[str], maps: Maps) -> None:
         self.lines = lines
+        self.maps = maps
         self.services = [document for document in documents if kind_of(document) == "InferenceService"]
         self.runtimes = [document for document in documents if kind_of(document) in RUNTIMES]
         self.used: list[Node] = []
@@ -61,7 +62,7 @@ class Services:
             containers = runtime.get("spec", "containers") if runtime is not None else None
             container = containers.items()[0] if containers is not None and containers.items() else None
             gpu = gpu_of(predictor) or (_gpu_of_runtime(runtime) if runtime is not None else None)
-            launches = _Served(model, container, gpu, self.lines).launches()
+            launches = _Served(model, container, gpu, self.lines, self.maps).launches()
             if launches and runtime is not None:
                 self.used.append(runtime)
             found += launches
@@ -86,12 +87,12 @@ def _gpu_of_runtime(runtime: Node) -> Word | None:
 class _Served:
     """A model, and the container of the runtime that serves it, where the file has it."""
 
-    def __init__(self, model: Node, container: Node | None, gpu: Word | None, lines: list[str]) -> None:
+    def __init__(self, model: Node, container: Node | None, gpu: Word | None, lines: list[str], maps: Maps) -> None:
         self.model = model
         self.gpu = gpu
         self.stored = model_of_uri(model.get("storageUri"))
-        self.own = Pod(model, lines)
-        self.runtime = Pod(container, lines) if container is not None else None
+        self.own = Pod(model, lines, maps)
+        self.runtime = Pod(container, lines, maps) if container is not None else None
         self.format = _text(model.get("modelFormat", "name")).lower()
         self.wanted = _text(model.get("runtime"))
 
@@ -173,7 +174,7 @@ def _placed(words: list[Word], stored: Word | None) -> list[Word]:
     ]
 
 
-def launches_of_llm_service(document: Node, lines: list[str]) -> list[Launch]:
+def launches_of_llm_service(document: Node, lines: list[str], maps: Maps) -> list[Launch]:
     """Return the launches of an LLMInferenceService: KServe's command, with the options of VLLM_ADDITIONAL_ARGS."""
     spec = document.get("spec")
     if spec is None:
@@ -184,14 +185,18 @@ def launches_of_llm_service(document: Node, lines: list[str]) -> list[Launch]:
         model = word_of(name)
     bases = spec.get("baseRefs")
     shared = [named("the base", base.get("name") or base) for base in bases.items()] if bases is not None else []
+    if spec.get("template", "containers") is None:
+        place = spec.get("model") or spec
+        alone = Pod(Node({}, place.line, place.column), lines)
+        return _main(alone, model, shared, None)
     found: list[Launch] = []
     for pod in document.walk():
         containers = pod.get("containers")
         for container in containers.items() if containers is not None else ():
             if container.get("command") is not None or _text(container.get("name")) != "main":
-                found += Pod(container, lines).launches(gpu_of(pod))
+                found += Pod(container, lines, maps).launches(gpu_of(pod))
             else:
-                found += _main(Pod(container, lines), model, shared, gpu_of(pod))
+                found += _main(Pod(container, lines, maps), model, shared, gpu_of(pod))
     return found
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from compatcheck.launch.files.embedded import launches_in_config_map, launches_in_values
 from compatcheck.launch.files.kserve import Services, kind_of, launches_of_llm_service
 from compatcheck.launch.files.node_choice import gpu_of
-from compatcheck.launch.files.pods import Pod
+from compatcheck.launch.files.pods import Maps, Pod
 from compatcheck.launch.files.ray_serve import launches_of_applications
 from compatcheck.launch.files.reader import read_documents
 from compatcheck.launch.files.yaml_scripts import launches_in_scalars
@@ -24,28 +25,44 @@ class Kubernetes:
     def launches(self, text: str) -> list[Launch]:
         documents = read_documents(text, "manifest")
         lines = text.splitlines()
-        services = Services(documents, lines)
+        maps = {
+            name: data
+            for d in documents
+            if kind_of(d) == "ConfigMap" and (name := _name(d)) and (data := d.get("data"))
+        }
+        services = Services(documents, lines, maps)
         found = services.launches()
         for document in documents:
             found += launches_of_applications(document, lines)
             if kind_of(document) == "ConfigMap":
-                found += launches_in_scalars(document, lines)
+                found += launches_in_config_map(document, lines)
             elif kind_of(document) == "LLMInferenceService":
-                found += launches_of_llm_service(document, lines)
+                found += launches_of_llm_service(document, lines, maps)
             elif not services.uses(document):
-                found += _pods(document, lines)
+                found += launches_in_values(document, lines) or _pods(document, lines, maps) or _others(document, lines)
         return sorted(found, key=lambda launch: (launch.line, launch.column))
 
 
-def _pods(document: Node, lines: list[str]) -> list[Launch]:
+def _name(document: Node) -> str:
+    name = document.get("metadata", "name")
+    return (name.text() if name is not None else None) or ""
+
+
+def _others(document: Node, lines: list[str]) -> list[Launch]:
+    """Return what else reads like a script or a container: steps and templates of Argo, Tekton and others."""
+    spec = document.get("spec")
+    return launches_in_scalars(spec, lines) if spec is not None else []
+
+
+def _pods(document: Node, lines: list[str], maps: Maps) -> list[Launch]:
     found: list[Launch] = []
     for node in document.walk():
         containers = node.get("containers")
         if containers is not None and isinstance(containers.value, list):
             gpu = gpu_of(node)
             for container in containers.value:
-                found += Pod(container, lines).launches(gpu)
+                found += Pod(container, lines, maps).launches(gpu)
         model = node.get("model")  # KServe's predictor: a container without the list around it
         if model is not None and model.get("image") is not None and model.get("args") is not None:
-            found += Pod(model, lines).launches(gpu_of(node))
+            found += Pod(model, lines, maps).launches(gpu_of(node))
     return found

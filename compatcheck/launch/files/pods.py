@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import msgspec
 
@@ -14,6 +16,10 @@ from compatcheck.launch.yaml_lenient import Node
 _REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][\w.-]*)\)")
 
 
+Maps = Mapping[str, Node]
+"""Name of a ConfigMap of the same file -> its data."""
+
+
 class Pod:
     """The parts of one container of a pod; `elsewhere` are those that the file does not hold.
 
@@ -21,13 +27,14 @@ class Pod:
     a dollar.
     """
 
-    def __init__(self, container: Node, lines: list[str]) -> None:
+    def __init__(self, container: Node, lines: list[str], maps: Maps = MappingProxyType({})) -> None:
         self.container = container
         self.lines = lines
+        self.maps = maps
         self.elsewhere: list[Word] = []
         self.environment: dict[str, Word] = {}
-        self._set_environment()
         self.env_files = self._sources(container.get("envFrom"))
+        self._set_environment()
 
     def words(self, key: str) -> list[Word] | None:
         """Return the words of `command` or `args`."""
@@ -63,18 +70,35 @@ class Pod:
 
     def _set_environment(self) -> None:
         """Set the variables, each filled from those before it."""
-        for name, word in environment_of(self.container.get("env"), self.elsewhere).items():
+        own = environment_of(self.container.get("env"), self.elsewhere)
+        for name, word in (own | self._from_maps(self.container.get("env"))).items():
             known = word if not word.text else self.filled(word)
             changed = known.text != word.text
             self.environment[name] = msgspec.structs.replace(known, dynamic=is_open(known.text)) if changed else known
 
+    def _from_maps(self, env: Node | None) -> dict[str, Word]:
+        """Return the variables whose values a ConfigMap of this file has."""
+        found: dict[str, Word] = {}
+        for item in env.items() if env is not None else ():
+            name, reference = item.get("name"), item.get("valueFrom", "configMapKeyRef")
+            source = reference.get("name") if reference is not None else None
+            key = reference.get("key") if reference is not None else None
+            data = self.maps.get((source.text() if source is not None else None) or "")
+            value = data.get((key.text() if key is not None else None) or "") if data is not None else None
+            if name is not None and name.text() and value is not None and value.text() is not None:
+                found[name.text() or ""] = word_of(value)
+        return found
+
     def _sources(self, node: Node | None) -> tuple[Word, ...]:
-        """Return the config maps and secrets whose every key becomes a variable; what they hold is in the cluster."""
+        """Return the config maps and secrets whose every key becomes a variable and that this file does not have."""
         found: list[Word] = []
         for item in node.items() if node is not None and not node.is_null() else ():
             for kind, title in (("configMapRef", "config map"), ("secretRef", "secret")):
                 name = item.get(kind, "name")
-                if name is not None and name.text():
+                data = self.maps.get(name.text() or "") if name is not None and title == "config map" else None
+                if data is not None and item.get("prefix") is None:
+                    self.environment |= environment_of(data, self.elsewhere)
+                elif name is not None and name.text():
                     found.append(named(title, name))
             if item.text():
                 self.elsewhere.append(named("envFrom", item))

@@ -7,7 +7,7 @@ that it does not read have no effect.
 
 from __future__ import annotations
 
-from compatcheck.launch.files.containers import environment_of, launches_of, named, word_of
+from compatcheck.launch.files.containers import environment_of, image_of, launches_of, named, word_of
 from compatcheck.launch.files.node_choice import gpu_of
 from compatcheck.launch.files.pods import Pod
 from compatcheck.launch.files.reader import read_documents
@@ -62,7 +62,9 @@ def _model(own: Pod, engines: Node) -> list[Launch]:
     entrypoint = [Word(word, model.line, model.column) for word in ("vllm", "serve")]
     words = [word_of(url), *_options(own)]
     gpu = gpu_of(model) or gpu_of(engines)
-    return launches_of(_image(model), entrypoint, words, shared | own.environment, model, gpu, elsewhere=own.elsewhere)
+    return launches_of(
+        image_of(model), entrypoint, words, shared | own.environment, model, gpu, elsewhere=own.elsewhere
+    )
 
 
 def _options(own: Pod) -> list[Word]:
@@ -82,12 +84,3 @@ def _options(own: Pod) -> list[Word]:
     elif cache is not None and word_of(cache).dynamic:
         own.elsewhere.append(named("lmcacheConfig.enabled", cache))
     return words
-
-
-def _image(model: Node) -> Node | None:
-    repository, tag = model.get("repository"), model.get("tag")
-    if repository is None or not repository.text():
-        return None
-    if tag is None or not tag.text():
-        return repository
-    return Node(f"{repository.text()}:{tag.text()}", tag.line, tag.column)

@@ -11,11 +11,12 @@ import msgspec
 
 from compatcheck.launch import docker
 from compatcheck.launch.command_line import launches_in_script, with_image
-from compatcheck.launch.files.containers import environment_of, launches_of, word_of, words_of
+from compatcheck.launch.files.containers import environment_of, image_of, launches_of, named, word_of, words_of
+from compatcheck.launch.files.gitlab_jobs import with_bases
 from compatcheck.launch.files.reader import read_documents
 from compatcheck.launch.files.task_gpus import gpu_of_resources
 from compatcheck.launch.model import Launch, Word
-from compatcheck.launch.placeholders import Edit, edited, unveiled, veiled_values
+from compatcheck.launch.placeholders import Edit, edited, is_reference, unveiled, veiled_values
 from compatcheck.launch.templates import veiled
 from compatcheck.launch.yaml_lenient import Node, starts_of
 
@@ -24,7 +25,8 @@ MARKS = ("vllm serve", "vllm.entrypoints", "vllm/vllm-openai", "vllm bench", "vl
 VARIABLES = ("variables", "envs", "secrets", "environment", "env")
 """Keys of variables: GitLab's and Azure's, SkyPilot's, CircleCI's and Ansible's, and everybody else's."""
 _CONTAINER = ("command", "args", "entrypoint")
-_WORKFLOW = re.compile(r"\$\{\{\s*env\.([A-Za-z_]\w*)\s*\}\}")
+_REFERENCE = re.compile(r"\$\$(?=[A-Za-z_{])|\$\{\{\s*(?:env|variables)\.([A-Za-z_]\w*)\s*\}\}|\$\(([A-Za-z_]\w*)\)")
+"""Escaped dollars of Buildkite, Drone and Cloud Build, and variables by the names of GitHub and of Azure."""
 _HANDED_ON = re.compile(r"([A-Za-z_]\w*)=[^\n]*>>\s*\"?\$\{?GITHUB_ENV")
 
 
@@ -39,13 +41,13 @@ class YamlScripts:
     def launches(self, text: str) -> list[Launch]:
         lines = text.splitlines()
         documents = read_documents(text, "file")
-        return [launch for document in documents for launch in launches_in_scalars(document, lines)]
+        return [launch for document in documents for launch in launches_in_scalars(with_bases(document), lines)]
 
 
 def launches_in_scalars(document: Node, lines: list[str]) -> list[Launch]:
     """Return the launches of every text below a node that reads like a script."""
     found = _Walk(lines).below(document, _Scope())
-    return list({(launch.line, launch.column, launch.words): launch for launch in found}.values())
+    return list({(one.line, one.column, one.words, *one.environment.items()): one for one in found}.values())
 
 
 class _Scope(msgspec.Struct, frozen=True):
@@ -88,24 +90,25 @@ class _Walk:
         return found
 
     def _scope(self, node: Node, scope: _Scope) -> _Scope:
-        environment, elsewhere = dict(scope.environment), [*scope.elsewhere]
-        for key in VARIABLES:
-            variables = node.get(key)
-            if variables is not None and not (key == "environment" and variables.text()):
-                environment |= environment_of(variables, elsewhere, key)
+        elsewhere = [*scope.elsewhere]
+        environment = scope.environment | _variables(node, elsewhere)
+        extends = node.get("extends") if node.get("script") is not None else None
+        elsewhere += [named("the job", item) for item in (extends.items() if extends is not None else ())]
         container = node.get("container")
-        named = [node.get("image"), container, container.get("image") if container is not None else None]
-        image = next((word_of(n) for n in named if n is not None and n.text()), scope.image)
+        images = [image_of(node.get("image")), container, container.get("image") if container is not None else None]
+        image = next((word_of(n) for n in images if n is not None and n.text()), scope.image)
         return _Scope(environment, tuple(elsewhere), image, gpu_of_resources(node.get("resources")) or scope.gpu)
 
     def _container(self, node: Node, scope: _Scope) -> list[Launch]:
         """Return the launches of a mapping that says what a container, or a process, is started with."""
-        image = node.get("image") or node.get("name")
+        image = image_of(node.get("image")) or node.get("name")
         server = image is not None and docker.is_vllm_server(image.text() or "")
         command, args = node.get("command"), node.get("args")
         if not any(part is not None and (server or isinstance(part.value, list)) for part in (command, args)):
             return []
         elsewhere = [*scope.elsewhere]
+        own = _variables(node, [])
+        around = {name: msgspec.structs.replace(word, dynamic=True) for name, word in scope.environment.items()}
         entrypoint, first, second = (
             words_of(part, self.lines, elsewhere, title)
             for part, title in zip((node.get("entrypoint"), command, args), _CONTAINER, strict=True)
@@ -114,7 +117,7 @@ class _Walk:
             entrypoint, first = first, None
         words = [*(first or []), *(second or [])]
         return launches_of(
-            image if server else None, entrypoint, words, scope.environment, node, scope.gpu, elsewhere=elsewhere
+            image if server else None, entrypoint, words, around | own, node, scope.gpu, elsewhere=elsewhere
         )
 
     def _script(self, texts: list[Node], scope: _Scope) -> list[Launch]:
@@ -138,13 +141,26 @@ class _Walk:
 
 
 def _filled(word: Word, environment: dict[str, Word]) -> Word:
-    """Return a script with `${{ env.NAME }}` replaced where the file says what it is."""
+    """Return a script with `${{ env.NAME }}` and `$(NAME)` replaced where the file says what it is."""
     edits: list[Edit] = []
-    for match in _WORKFLOW.finditer(word.text):
-        value = environment.get(match[1])
-        if value is not None and not value.dynamic:
+    for match in _REFERENCE.finditer(word.text):
+        value = environment.get(match[1] or match[2] or "")
+        if match[0] == "$$":
+            edits.append((match.start(), match.end(), "$"))
+        elif value is not None and not value.dynamic:
             edits.append((match.start(), match.end(), value.text))
     return edited(word, edits)
+
+
+def _variables(node: Node, elsewhere: list[Word]) -> dict[str, Word]:
+    """Return the variables of a mapping; the `environment:` of a job may be a mere name."""
+    found: dict[str, Word] = {}
+    for key in VARIABLES:
+        variables = node.get(key)
+        text = (variables.text() if variables is not None else None) or ""
+        if key != "environment" or not text or (text.startswith("{{") and is_reference(text)):
+            found |= environment_of(variables, elsewhere, key)
+    return found
 
 
 def _handed_on(item: Node, scope: _Scope) -> _Scope:

@@ -1,0 +1,63 @@
+"""GitLab's jobs with what they extend and what holds for all of them.
+
+Source: https://docs.gitlab.com/ci/yaml/: `extends` merges mappings and replaces everything else, the last one named
+wins; a job whose name starts with a dot is not run; `default:` gives what a job does not say itself.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from compatcheck.launch.yaml_lenient import Node
+
+MAX_DEPTH = 11
+"""Levels of `extends`, as GitLab has it."""
+_DEFAULTS = ("image", "before_script")
+
+
+def with_bases(document: Node) -> Node:
+    """Return a file of jobs with every job complete; any other document as it is.
+
+    What a job extends that is not in the file stays in its `extends`.
+    """
+    jobs = document.value
+    if not isinstance(jobs, dict) or not any(job.get("script") or job.get("extends") for job in jobs.values()):
+        return document
+    defaults = {key: found for key in _DEFAULTS if (found := document.get(key) or document.get("default", key))}
+    extended = {name for job in jobs.values() for name in _names(job)}
+    made: dict[str, Node] = {}
+    for name, job in jobs.items():
+        whole = _whole(job, jobs, 0)
+        if isinstance(whole.value, dict) and whole.get("script") is not None:
+            whole = msgspec.structs.replace(whole, value=defaults | whole.value)
+        if name not in defaults and not (name.startswith(".") and name in extended):
+            made[name] = whole
+    return msgspec.structs.replace(document, value=made)
+
+
+def _names(job: Node) -> list[str]:
+    extends = job.get("extends")
+    return [name for item in (extends.items() if extends is not None else ()) if (name := item.text())]
+
+
+def _whole(job: Node, jobs: dict[str, Node], depth: int) -> Node:
+    extends = job.get("extends")
+    if extends is None or not isinstance(job.value, dict) or depth >= MAX_DEPTH:
+        return job
+    found: dict[str, Node] = {}
+    for name in _names(job):
+        base = _whole(jobs[name], jobs, depth + 1) if name in jobs else None
+        found = _merged(found, base.value) if base is not None and isinstance(base.value, dict) else found
+    absent = [item for item in extends.items() if item.text() not in jobs]
+    own = {key: value for key, value in job.value.items() if key != "extends"}
+    if absent:
+        own["extends"] = msgspec.structs.replace(extends, value=absent)
+    return msgspec.structs.replace(job, value=_merged(found, own))
+
+
+def _merged(base: dict[str, Node], over: dict[str, Node]) -> dict[str, Node]:
+    made = base | over
+    for key in base.keys() & over.keys():
+        if isinstance(base[key].value, dict) and isinstance(over[key].value, dict):
+            made[key] = msgspec.structs.replace(over[key], value=_merged(base[key].value, over[key].value))
+    return made

@@ -1,0 +1,157 @@
+"""Which launches a YAML file has: documents of several kinds in one file, files inside manifests, jobs with bases."""
+
+from __future__ import annotations
+
+import pytest
+
+from compatcheck.launch.scan import ScanOptions, scan_text
+from compatcheck.matrix.load import LoadedMatrix
+from compatcheck.resolve.configuration import Configuration
+
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+spec:
+  template:
+    spec:
+      containers:
+      - image: vllm/vllm-openai:v0.33.0
+        args: [--model, Qwen/Qwen3-8B, --kv-cache-dtype, fp8]
+"""
+RAY_SERVICE = """\
+apiVersion: ray.io/v1
+kind: RayService
+spec:
+  serveConfigV2: %s
+    applications: [{args: {llm_configs: [{model_loading_config: {model_id: Qwen/Qwen3-8B},
+      engine_kwargs: {kv_cache_dtype: nvfp4}}]}}]
+"""
+APPLICATION = """\
+applications:
+- args: {llm_configs: [{model_loading_config: {model_id: Qwen/Qwen3-8B}, engine_kwargs: {kv_cache_dtype: nvfp4}}]}
+"""
+KSERVE = """\
+apiVersion: serving.kserve.io/v1beta1
+kind: InferenceService
+spec:
+  predictor:
+    model:
+      modelFormat: {name: huggingface}
+      args: [--model_id=Qwen/Qwen3-8B, --kv-cache-dtype=fp8]
+"""
+RUNTIME = """\
+apiVersion: serving.kserve.io/v1alpha1
+kind: ClusterServingRuntime
+metadata: {name: own}
+spec:
+  supportedModelFormats: [{name: huggingface}]
+  containers: [{image: "kserve/huggingfaceserver:v0.15.0-gpu", args: ["--model_name={{.Name}}"]}]
+"""
+LLM_SERVICE = """\
+apiVersion: serving.kserve.io/v1alpha1
+kind: LLMInferenceService
+spec: {model: {uri: hf://Qwen/Qwen3-8B}, replicas: 1}
+"""
+MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n"
+FILES = f"""\
+{MAP}  run.sh: |
+    KV=fp8
+    vllm serve Qwen/Qwen3-8B --kv-cache-dtype $KV
+  app.py: |
+    from vllm import LLM
+    LLM("Qwen/Qwen3-8B", kv_cache_dtype="nvfp4")
+  serve.yaml: |
+    model_loading_config: {{model_id: Qwen/Qwen3-8B}}
+  script: |
+    vllm serve Qwen/Qwen3-8B --seed 1
+"""
+FROM_MAP = f"""\
+{MAP}  KV: nvfp4
+---
+apiVersion: v1
+kind: Pod
+spec:
+  containers:
+  - image: vllm/vllm-openai:v0.33.0
+    args: [--model, Qwen/Qwen3-8B, --kv-cache-dtype, $(KV)]
+    %s
+"""
+STACK = (
+    "servingEngineSpec: {modelSpec: [{modelURL: Qwen/Qwen3-8B, vllmConfig: {extraArgs: [--kv-cache-dtype, nvfp4]}}]}"
+)
+RELEASE = f"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nspec:\n  values:\n    {STACK}\n"
+ARGO_CD = f"apiVersion: argoproj.io/v1alpha1\nkind: Application\nspec:\n  helm:\n    values: |\n      {STACK}\n"
+ARGO = """\
+apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata: {annotations: {was: "vllm serve Qwen/Qwen3-8B --none"}}
+spec:
+  templates:
+  - container: {image: x/vllm, command: [vllm, serve], args: [Qwen/Qwen3-8B, --kv-cache-dtype, nvfp4]}
+  - script: {image: x, source: "vllm serve Qwen/Qwen3-8B --kv-cache-dtype fp8"}
+"""
+GITLAB = """\
+default: {before_script: [export KV=fp8]}
+.base:
+  variables: {SEED: 1}
+  script: ["vllm serve Qwen/Qwen3-8B --kv-cache-dtype $KV --seed $SEED --port $PORT"]
+one: {extends: .base, variables: {PORT: 1}}
+two: {extends: [.base], script: [vllm serve Qwen/Qwen3-8B --kv-cache-dtype nvfp4]}
+"""
+ANCHORS = """\
+x-base: &base {model_loading_config: {model_id: Qwen/Qwen3-8B}, engine_kwargs: {kv_cache_dtype: fp8}}
+x-other: &other {model_loading_config: {model_id: Qwen/Qwen3-8B}}
+llm_configs:
+- <<: *base
+  engine_kwargs: {kv_cache_dtype: nvfp4}
+- *other
+"""
+COMPOSE = """\
+services:
+  base: {image: "vllm/vllm-openai:v0.33.0", command: [--model, Qwen/Qwen3-8B], environment: {A: 1}}
+  other: {extends: {service: base}, command: [--model, Qwen/Qwen3-8B, --kv-cache-dtype, nvfp4]}
+"""
+CHART = "image: {repository: vllm/vllm-openai, tag: v0.33.0}\nargs: [--model, Qwen/Qwen3-8B, --kv-cache-dtype, nvfp4]\n"
+
+
+@pytest.fixture(autouse=True)
+def no_model_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HOME", "/nonexistent")
+    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "launches"),
+    [
+        ("all.yaml", f"{RAY_SERVICE % '|'}---\n{DEPLOYMENT}", [(5, "nvfp4"), (15, "fp8")]),
+        ("ray.yaml", RAY_SERVICE % ">", [(4, "nvfp4")]),
+        ("all.yaml", f"{APPLICATION}---\n{DEPLOYMENT}", [(2, "nvfp4"), (11, "fp8")]),
+        ("anchors.yaml", ANCHORS, [(2, "auto"), (4, "nvfp4")]),
+        ("isvc.yaml", KSERVE, [(6, "fp8")]),
+        ("isvc.yaml", f"{KSERVE}---\n{RUNTIME}", [(6, "fp8")]),
+        ("isvc.yaml", LLM_SERVICE, [(3, "auto")]),
+        ("map.yaml", FILES, [(7, "fp8"), (10, "nvfp4"), (12, "auto"), (14, "auto")]),
+        ("pod.yaml", FROM_MAP % "envFrom: [{configMapRef: {name: c}}]", [(12, "nvfp4")]),
+        ("pod.yaml", FROM_MAP % "env: [{name: KV, valueFrom: {configMapKeyRef: {name: c, key: KV}}}]", [(12, "nvfp4")]),
+        ("release.yaml", RELEASE, [(5, "nvfp4")]),
+        ("app.yaml", ARGO_CD, [(6, "nvfp4")]),
+        ("workflow.yaml", ARGO, [(6, "nvfp4"), (7, "fp8")]),
+        (".gitlab-ci.yml", GITLAB, [(4, "fp8"), (6, "nvfp4")]),
+        ("compose.yaml", COMPOSE, [(2, "auto"), (3, "nvfp4")]),
+        ("values.yaml", CHART, [(2, "nvfp4")]),
+    ],
+)
+def test_every_launch_is_found_once(
+    file: str, text: str, launches: list[tuple[int, str]], loaded: LoadedMatrix
+) -> None:
+    given = Configuration(sm="9.0", engine_version="0.33.0", flashinfer_version="0.7.2.post1")
+    found = scan_text(loaded, file, text, ScanOptions(given=given, strict=True), None)
+    assert sorted((one.line, one.kv_cache_dtype) for one in found.launches) == launches
+    assert {one.model for one in found.launches} == {"Qwen/Qwen3-8B"}
+    assert [d.message for d in found.diagnostics] == []
+
+
+def test_what_a_workers_node_is_says_the_gpu(loaded: LoadedMatrix) -> None:
+    workers = "  rayClusterConfig: {workerGroupSpecs: [{template: {spec: {nodeSelector: {%s: %s}, containers: []}}}]}\n"
+    text = RAY_SERVICE % "|" + workers % ("nvidia.com/gpu.product", "NVIDIA-L4")
+    assert [one.sm for one in scan_text(loaded, "ray.yaml", text, ScanOptions(), None).launches] == ["8.9"]
