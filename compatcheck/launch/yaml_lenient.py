@@ -157,7 +157,7 @@ class _Builder:
             return Node(node.value, line, column, node.style or "", node.tag)
         if node.id == "sequence":
             self.items.update(id(item) for item in node.value)
-            return Node([self.build(item, depth + 1) for item in node.value], line, column)
+            return Node([self.build(item, depth + 1) for item in node.value], line, column, tag=node.tag)
         template = self.text[node.start_mark.index : node.end_mark.index]
         if template.startswith("{{") and template.endswith("}}") and any(key.id != "scalar" for key, _ in node.value):
             return Node(template, line, column)

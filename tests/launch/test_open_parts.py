@@ -45,6 +45,15 @@ spec:
     containers:
     - name: main
 """
+SERVED = """\
+apiVersion: serving.kserve.io/v1beta1
+kind: InferenceService
+spec:
+  predictor:
+    model:
+      modelFormat: {name: vLLM}
+      storageUri: hf://Qwen/Qwen3-8B
+"""
 VALUES = """\
 modelArtifacts: {uri: hf://Qwen/Qwen3-8B}
 decode:
@@ -139,6 +148,11 @@ def scan(loaded: LoadedMatrix, file: str, text: str, directory: Path | None = No
             f"{STACK}  configs: {{{{ .Values.configs }}}}\n",
             "servingEngineSpec.configs {{ .Values.configs }}",
         ),
+        ("ci.yaml", f"job: {{script: [{SERVE}], extends: .gone}}\n", "the job .gone"),
+        ("ci.yaml", f"job: {{script: [!reference [.gone, script], {SERVE}]}}\n", "the job .gone script"),
+        ("job.yaml", f"kind: RayJob\nentrypoint: {SERVE}\nruntimeEnvYAML: file.yaml\n", "runtimeEnvYAML"),
+        ("play.yaml", f"- environment: '{{{{ proxy }}}}'\n  tasks: [{{shell: {SERVE}}}]\n", "environment {{ proxy }}"),
+        ("isvc.yaml", f"{SERVED}      runtime: mine\n", "the runtime mine"),
         ("ci.yaml", f"variables: [{{group: shared}}]\nsteps: [{{script: {SERVE}}}]\n", "variables group shared"),
     ],
 )
@@ -277,3 +291,8 @@ def test_a_block_of_a_template_is_there_or_not(loaded: LoadedMatrix) -> None:
         f"{POD}    command: [bash, -c]\n    args:\n    - |\n      {{{{ if .x }}}}\n      {SERVE}\n      {{{{ end }}}}\n"
     )
     assert [one.verdict for one in scan(loaded, "pod.yaml", whole).launches] == ["supported"]
+
+
+def test_an_empty_default_is_there_to_be_set(loaded: LoadedMatrix) -> None:
+    listed = scan(loaded, "compose.yaml", f"{COMPOSE}    command: [--model, Qwen/Qwen3-8B, '${{MORE:-}}']\n")
+    assert [(d.code, "${MORE:-}" in d.message) for d in listed.diagnostics] == [("unknown", True)]

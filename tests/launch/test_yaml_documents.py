@@ -112,6 +112,58 @@ services:
   other: {extends: {service: base}, command: [--model, Qwen/Qwen3-8B, --kv-cache-dtype, nvfp4]}
 """
 CHART = "image: {repository: vllm/vllm-openai, tag: v0.33.0}\nargs: [--model, Qwen/Qwen3-8B, --kv-cache-dtype, nvfp4]\n"
+REFERENCES = """\
+.script: &script [export KV=nvfp4]
+.other: {script: [export SEED=1]}
+job:
+  script:
+  - *script
+  - !reference [.other, script]
+  - vllm serve Qwen/Qwen3-8B --kv-cache-dtype $KV --seed $SEED
+"""
+WORKFLOW = """\
+name: vllm serve a smoke test
+jobs:
+  a:
+    name: vllm serve it now
+    services: {vllm: {image: "vllm/vllm-openai:v0.33.0", command: --model Qwen/Qwen3-8B --kv-cache-dtype fp8}}
+    steps:
+    - {name: vllm serve the model, run: vllm serve Qwen/Qwen3-8B --kv-cache-dtype nvfp4}
+"""
+LIST = """\
+apiVersion: v1
+kind: List
+items:
+- {kind: ConfigMap, metadata: {name: c}, data: {KV: nvfp4}}
+- kind: Pod
+  spec:
+    containers:
+    - image: vllm/vllm-openai:v0.33.0
+      args: [--model, Qwen/Qwen3-8B, --kv-cache-dtype, $(KV)]
+      envFrom: [{configMapRef: {name: c}}]
+"""
+TEKTON = """\
+apiVersion: tekton.dev/v1
+kind: Task
+spec:
+  stepTemplate: {env: [{name: KV, value: nvfp4}]}
+  steps: [{image: x, script: vllm serve Qwen/Qwen3-8B --kv-cache-dtype $KV}]
+"""
+RAY_JOB = """\
+apiVersion: ray.io/v1
+kind: RayJob
+spec:
+  entrypoint: vllm serve Qwen/Qwen3-8B --kv-cache-dtype $KV
+  runtimeEnvYAML: |
+    env_vars: {KV: nvfp4}
+"""
+ANSIBLE = "- hosts: x\n  tasks:\n  - command: {argv: [vllm, serve, Qwen/Qwen3-8B, --kv-cache-dtype, nvfp4]}\n"
+BUILD = "steps: [{name: x, entrypoint: bash, args: [-c, 'KV=fp8; vllm serve Qwen/Qwen3-8B --kv-cache-dtype $$KV']}]\n"
+NOT_CREATED = """\
+modelArtifacts: {uri: hf://Qwen/Qwen3-8B}
+decode: {containers: [{modelCommand: vllmServe, args: [--kv-cache-dtype, fp8]}]}
+prefill: {create: false, containers: [{modelCommand: vllmServe, args: [--kv-cache-dtype, nvfp4]}]}
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -139,6 +191,14 @@ def no_model_cache(monkeypatch: pytest.MonkeyPatch) -> None:
         (".gitlab-ci.yml", GITLAB, [(4, "fp8"), (6, "nvfp4")]),
         ("compose.yaml", COMPOSE, [(2, "auto"), (3, "nvfp4")]),
         ("values.yaml", CHART, [(2, "nvfp4")]),
+        (".gitlab-ci.yml", REFERENCES, [(7, "nvfp4")]),
+        ("ci.yml", WORKFLOW, [(5, "fp8"), (7, "nvfp4")]),
+        ("list.yaml", LIST, [(9, "nvfp4")]),
+        ("task.yaml", TEKTON, [(5, "nvfp4")]),
+        ("job.yaml", RAY_JOB, [(4, "nvfp4")]),
+        ("play.yml", ANSIBLE, [(3, "nvfp4")]),
+        ("cloudbuild.yaml", BUILD, [(1, "fp8")]),
+        ("values.yaml", NOT_CREATED, [(2, "fp8")]),
     ],
 )
 def test_every_launch_is_found_once(

@@ -12,6 +12,7 @@ import msgspec
 
 from compatcheck.launch.files.containers import environment_of, launches_of, named, word_of, words_of
 from compatcheck.launch.files.reader import read_documents
+from compatcheck.launch.files.yaml_scripts import launches_in_document
 from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.placeholders import DEFAULT, MAX_NESTED, edited, veil
 from compatcheck.launch.yaml_lenient import Node
@@ -32,7 +33,14 @@ class Compose:
     def launches(self, text: str) -> list[Launch]:
         documents = read_documents(text, "compose file")
         lines = text.splitlines()
-        return [launch for document in documents for launch in _services(document.get("services"), lines)]
+        found: list[Launch] = []
+        for document in documents:
+            services = document.get("services")
+            if services is not None and isinstance(services.value, dict):
+                found += _services(services, lines)
+            else:  # services of another tool's jobs
+                found += launches_in_document(document, lines)
+        return found
 
 
 class _Service(msgspec.Struct):
@@ -46,9 +54,9 @@ class _Service(msgspec.Struct):
     elsewhere: list[Word] = []
 
 
-def _services(services: Node | None, lines: list[str]) -> list[Launch]:
+def _services(services: Node, lines: list[str]) -> list[Launch]:
     found: list[Launch] = []
-    for node in services.value.values() if services is not None and isinstance(services.value, dict) else ():
+    for node in services.value.values():
         if isinstance(node.value, dict):
             service = _service(node, services, lines, 0)
             found += launches_of(

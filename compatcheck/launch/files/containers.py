@@ -62,6 +62,8 @@ def _item(item: Node, lines: list[str], fill: Fill) -> Word:
         word = veiled(fill(Word(text, item.line, item.column, starts=starts_of(item, lines))))
     else:
         word = fill(word_of(item))
+    if text and not word.text:  # nothing is only what stands there where nobody sets it
+        return Word(text, item.line, item.column, dynamic=True)
     return msgspec.structs.replace(word, dynamic=is_open(word.text))
 
 

@@ -10,7 +10,8 @@ from compatcheck.launch.model import Launch
 from compatcheck.launch.yaml_lenient import Node
 
 _VALUES = (llm_d_values.MARK, production_stack.MARK)
-_MANIFEST = "apiVersion:"
+_MANIFESTS = ("apiVersion:", "ConfigMap")
+"""What stands in a text that would be read as a manifest in a manifest, and so on."""
 
 
 def launches_in_config_map(document: Node, lines: list[str]) -> list[Launch]:
@@ -37,7 +38,7 @@ def _read(name: str, node: Node, lines: list[str]) -> list[Launch] | None:
     from compatcheck.launch.files.registry import reader_for
 
     text = node.text() or ""
-    reader = reader_for(name, text) if node.style == "|" and _MANIFEST not in text else None
+    reader = reader_for(name, text) if node.style == "|" and not any(m in text for m in _MANIFESTS) else None
     if reader is None:
         return None
     first = next((line for line in lines[node.line :] if line.strip()), "")

@@ -13,6 +13,7 @@ from compatcheck.launch.yaml_lenient import Node
 MAX_DEPTH = 11
 """Levels of `extends`, as GitLab has it."""
 _DEFAULTS = ("image", "before_script")
+_SCRIPTS = ("before_script", "script")
 
 
 def with_bases(document: Node) -> Node:
@@ -29,10 +30,32 @@ def with_bases(document: Node) -> Node:
     for name, job in jobs.items():
         whole = _whole(job, jobs, 0)
         if isinstance(whole.value, dict) and whole.get("script") is not None:
-            whole = msgspec.structs.replace(whole, value=defaults | whole.value)
+            absent: list[Node] = []
+            said = defaults | whole.value
+            parts = {key: _flat(said[key], document, absent) for key in _SCRIPTS if key in said}
+            extends = whole.get("extends")
+            absent += extends.items() if extends is not None else []
+            more = {"extends": Node(absent, whole.line, whole.column)} if absent else {}
+            whole = msgspec.structs.replace(whole, value=said | parts | more)
         if name not in defaults and not (name.startswith(".") and name in extended):
             made[name] = whole
     return msgspec.structs.replace(document, value=made)
+
+
+def _flat(node: Node, document: Node, absent: list[Node], depth: int = 0) -> Node:
+    """Return a script with the lists in it, and those that `!reference` names, put in their place."""
+    found: list[Node] = []
+    for item in node.items():
+        inner: Node | None = item if isinstance(item.value, list) else None
+        if inner is not None and item.tag == "!reference":
+            inner = document.get(*(part.text() or "" for part in inner.value))
+        if not isinstance(item.value, list):
+            found.append(item)
+        elif inner is None or depth >= MAX_DEPTH:
+            absent.append(Node(" ".join(part.text() or "" for part in item.items()), item.line, item.column))
+        else:
+            found += _flat(inner, document, absent, depth + 1).items()
+    return msgspec.structs.replace(node, value=found)
 
 
 def _names(job: Node) -> list[str]:

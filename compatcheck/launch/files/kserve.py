@@ -1,21 +1,19 @@
-"""KServe's services, which name a model and options for a runtime: InferenceService and LLMInferenceService.
+"""KServe's services, which name a model and options for a runtime: InferenceService.
 
 Sources: kserve/kserve pkg/controller/v1beta1/inferenceservice/utils/utils.go:MergeRuntimeContainers (arguments of
 runtime and service are combined), python/huggingfaceserver/huggingfaceserver/__main__.py (options of its own beside
-the engine's; those that neither knows are passed over), config/llmisvcconfig/config-llm-template.yaml.
+the engine's; those that neither knows are passed over).
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from compatcheck.launch.files.containers import launches_of, named, word_of
+from compatcheck.launch.files.containers import launches_of, named
 from compatcheck.launch.files.node_choice import gpu_of
 from compatcheck.launch.files.pods import Maps, Pod, model_of_uri
 from compatcheck.launch.model import Launch, Word
-from compatcheck.launch.templates import veiled
-from compatcheck.launch.words import commands
-from compatcheck.launch.yaml_lenient import Node, starts_of
+from compatcheck.launch.yaml_lenient import Node
 
 MARK = "InferenceService"
 """What every file of these services names; it need not name vLLM."""
@@ -23,16 +21,16 @@ RUNTIMES = frozenset({"ServingRuntime", "ClusterServingRuntime"})
 SERVER = "huggingfaceserver"
 MOUNT = "/mnt/models"
 """Where the storage initialiser puts what storageUri names."""
-_ADDED = "VLLM_ADDITIONAL_ARGS"
 _OTHER_BACKENDS = frozenset({"huggingface", "triton"})
 
 
 def kind_of(document: Node) -> str:
     """Return a document's kind; nothing where it has none."""
-    return _text(document.get("kind"))
+    return text_of(document.get("kind"))
 
 
-def _text(node: Node | None) -> str:
+def text_of(node: Node | None) -> str:
+    """Return a scalar's text; nothing where there is none."""
     return (node.text() if node is not None else None) or ""
 
 
@@ -70,11 +68,11 @@ class Services:
 
     def _runtime(self, model: Node) -> Node | None:
         """Return the runtime of this file that serves a model: the one that it names, or one for its format."""
-        wanted, format_ = _text(model.get("runtime")), _text(model.get("modelFormat", "name")).lower()
+        wanted, format_ = text_of(model.get("runtime")), text_of(model.get("modelFormat", "name")).lower()
         for document in self.runtimes:
             formats = document.get("spec", "supportedModelFormats")
-            names = [_text(f.get("name")).lower() for f in formats.items()] if formats is not None else []
-            if _text(document.get("metadata", "name")) == wanted if wanted else format_ in names:
+            names = [text_of(f.get("name")).lower() for f in formats.items()] if formats is not None else []
+            if text_of(document.get("metadata", "name")) == wanted if wanted else format_ in names:
                 return document
         return None
 
@@ -93,8 +91,8 @@ class _Served:
         self.stored = model_of_uri(model.get("storageUri"))
         self.own = Pod(model, lines, maps)
         self.runtime = Pod(container, lines, maps) if container is not None else None
-        self.format = _text(model.get("modelFormat", "name")).lower()
-        self.wanted = _text(model.get("runtime"))
+        self.format = text_of(model.get("modelFormat", "name")).lower()
+        self.wanted = text_of(model.get("runtime"))
 
     def launches(self) -> list[Launch]:
         """Return what serves the model: vLLM's own server, KServe's, or nothing that is known."""
@@ -107,7 +105,7 @@ class _Served:
             return self._vllm(words) if self.format == "vllm" else []
         command = self.own.words("command") or pod.words("command")
         image = pod.container.get("image")
-        if SERVER in " ".join([_text(image), *(word.text for word in [*(command or []), *words])]):
+        if SERVER in " ".join([text_of(image), *(word.text for word in [*(command or []), *words])]):
             at = next((i for i, word in enumerate(words) if word.text == SERVER), -1)
             return self._huggingface(words[at + 1 :])
         return self._launches(image, command, words)
@@ -172,54 +170,3 @@ def _placed(words: list[Word], stored: Word | None) -> list[Word]:
         else word
         for word in words
     ]
-
-
-def launches_of_llm_service(document: Node, lines: list[str], maps: Maps) -> list[Launch]:
-    """Return the launches of an LLMInferenceService: KServe's command, with the options of VLLM_ADDITIONAL_ARGS."""
-    spec = document.get("spec")
-    if spec is None:
-        return []
-    name = spec.get("model", "name")
-    model = model_of_uri(spec.get("model", "uri"))
-    if model is None and name is not None and name.text():
-        model = word_of(name)
-    bases = spec.get("baseRefs")
-    shared = [named("the base", base.get("name") or base) for base in bases.items()] if bases is not None else []
-    if spec.get("template", "containers") is None:
-        place = spec.get("model") or spec
-        alone = Pod(Node({}, place.line, place.column), lines)
-        return _main(alone, model, shared, None)
-    found: list[Launch] = []
-    for pod in document.walk():
-        containers = pod.get("containers")
-        for container in containers.items() if containers is not None else ():
-            if container.get("command") is not None or _text(container.get("name")) != "main":
-                found += Pod(container, lines, maps).launches(gpu_of(pod))
-            else:
-                found += _main(Pod(container, lines, maps), model, shared, gpu_of(pod))
-    return found
-
-
-def _main(pod: Pod, model: Word | None, shared: list[Word], gpu: Word | None) -> list[Launch]:
-    added = _added(pod)
-    pod.environment.pop(_ADDED, None)
-    given = [*([model] if model is not None else []), *(pod.words("args") or []), *added]
-    entrypoint = [Word(word, pod.container.line, pod.container.column) for word in ("vllm", "serve")]
-    image, elsewhere = pod.container.get("image"), [*pod.elsewhere, *shared]
-    return launches_of(image, entrypoint, given, pod.environment, pod.container, gpu, pod.env_files, elsewhere)
-
-
-def _added(pod: Pod) -> list[Word]:
-    """Return the words of VLLM_ADDITIONAL_ARGS, which KServe's command puts behind its own."""
-    env = pod.container.get("env")
-    for item in env.items() if env is not None else ():
-        value = item.get("value")
-        if _text(item.get("name")) != _ADDED:
-            continue
-        if value is None or value.text() is None:
-            pod.elsewhere.append(Word(_ADDED, item.line, item.column, dynamic=True))
-            return []
-        word = Word(value.text() or "", value.line, value.column, starts=starts_of(value, pod.lines))
-        word = veiled(pod.filled(word))
-        return [word for command in commands(word.text, starts=word.starts) for word in command]
-    return []

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from compatcheck.launch.files.embedded import launches_in_config_map, launches_in_values
-from compatcheck.launch.files.kserve import Services, kind_of, launches_of_llm_service
+from compatcheck.launch.files.kserve import Services, kind_of, text_of
+from compatcheck.launch.files.kserve_llm import launches_of_llm_service
 from compatcheck.launch.files.node_choice import gpu_of
 from compatcheck.launch.files.pods import Maps, Pod
 from compatcheck.launch.files.ray_serve import launches_of_applications
@@ -23,12 +24,12 @@ class Kubernetes:
         return path.endswith((".yaml", ".yml")) and manifest
 
     def launches(self, text: str) -> list[Launch]:
-        documents = read_documents(text, "manifest")
+        documents = [one for document in read_documents(text, "manifest") for one in _listed(document)]
         lines = text.splitlines()
         maps = {
             name: data
             for d in documents
-            if kind_of(d) == "ConfigMap" and (name := _name(d)) and (data := d.get("data"))
+            if kind_of(d) == "ConfigMap" and (name := text_of(d.get("metadata", "name"))) and (data := d.get("data"))
         }
         services = Services(documents, lines, maps)
         found = services.launches()
@@ -43,9 +44,10 @@ class Kubernetes:
         return sorted(found, key=lambda launch: (launch.line, launch.column))
 
 
-def _name(document: Node) -> str:
-    name = document.get("metadata", "name")
-    return (name.text() if name is not None else None) or ""
+def _listed(document: Node) -> list[Node]:
+    """Return the documents of a `kind: List`; any other document alone."""
+    items = document.get("items")
+    return items.items() if items is not None and kind_of(document) == "List" else [document]
 
 
 def _others(document: Node, lines: list[str]) -> list[Launch]:

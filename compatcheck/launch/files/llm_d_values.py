@@ -42,7 +42,8 @@ def launches_of_llm_d(document: Node, lines: list[str]) -> list[Launch]:
         for role in ROLES if artifacts is not None else ():
             pod = node.get(role)
             containers = pod.get("containers") if pod is not None else None
-            if pod is None or artifacts is None or containers is None:
+            created = pod.get("create") if pod is not None else None
+            if pod is None or artifacts is None or containers is None or (created and created.plain() is False):
                 continue
             for container in containers.items():
                 found += _container(Pod(container, lines), pod, model_of(artifacts))

@@ -6,28 +6,29 @@ Variables of a mapping hold for all scripts below it, in all of these tools; a l
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import msgspec
 
 from compatcheck.launch import docker
 from compatcheck.launch.command_line import launches_in_script, with_image
-from compatcheck.launch.files.containers import environment_of, image_of, launches_of, named, word_of, words_of
+from compatcheck.launch.files.containers import image_of, launches_of, named, word_of, words_of
 from compatcheck.launch.files.gitlab_jobs import with_bases
 from compatcheck.launch.files.reader import read_documents
+from compatcheck.launch.files.script_variables import VARIABLES, filled, handed_on, runtime_of, variables_of
 from compatcheck.launch.files.task_gpus import gpu_of_resources
 from compatcheck.launch.model import Launch, Word
-from compatcheck.launch.placeholders import Edit, edited, is_reference, unveiled, veiled_values
+from compatcheck.launch.placeholders import unveiled, veiled_values
 from compatcheck.launch.templates import veiled
 from compatcheck.launch.yaml_lenient import Node, starts_of
 
 MARKS = ("vllm serve", "vllm.entrypoints", "vllm/vllm-openai", "vllm bench", "vllm run-batch")
 """What a text has in it that may launch the engine."""
-VARIABLES = ("variables", "envs", "secrets", "environment", "env")
-"""Keys of variables: GitLab's and Azure's, SkyPilot's, CircleCI's and Ansible's, and everybody else's."""
+_LISTED = re.compile(r"\bvllm[\"']?\s*(?:,|\n\s*-)\s*[\"']?(?:serve|bench|run-batch)\b")
+"""The same as the words of a list."""
+PROSE = frozenset({"name", "description", "title", "summary", "label", "comment", "help", "message", "msg", "notes"})
+"""Keys of texts that people read."""
 _CONTAINER = ("command", "args", "entrypoint")
-_REFERENCE = re.compile(r"\$\$(?=[A-Za-z_{])|\$\{\{\s*(?:env|variables)\.([A-Za-z_]\w*)\s*\}\}|\$\(([A-Za-z_]\w*)\)")
-"""Escaped dollars of Buildkite, Drone and Cloud Build, and variables by the names of GitHub and of Azure."""
-_HANDED_ON = re.compile(r"([A-Za-z_]\w*)=[^\n]*>>\s*\"?\$\{?GITHUB_ENV")
 
 
 class YamlScripts:
@@ -36,12 +37,18 @@ class YamlScripts:
     name = "yaml"
 
     def takes(self, path: str, text: str) -> bool:
-        return path.endswith((".yaml", ".yml")) and any(mark in text for mark in MARKS)
+        named = any(mark in text for mark in MARKS) or _LISTED.search(text) is not None
+        return path.endswith((".yaml", ".yml")) and named
 
     def launches(self, text: str) -> list[Launch]:
         lines = text.splitlines()
         documents = read_documents(text, "file")
-        return [launch for document in documents for launch in launches_in_scalars(with_bases(document), lines)]
+        return [launch for document in documents for launch in launches_in_document(document, lines)]
+
+
+def launches_in_document(document: Node, lines: list[str]) -> list[Launch]:
+    """Return the launches of a whole document of jobs or tasks."""
+    return launches_in_scalars(with_bases(document), lines)
 
 
 def launches_in_scalars(document: Node, lines: list[str]) -> list[Launch]:
@@ -70,11 +77,11 @@ class _Walk:
         if not isinstance(node.value, list):
             return self._script([node], scope)
         if all(item.text() is not None for item in node.value):
-            return self._script(node.value, scope)
+            return self._process(node, scope) or self._script(node.value, scope)
         found: list[Launch] = []
         for item in node.value:
             found += self.below(item, scope)
-            scope = _handed_on(item, scope)
+            scope = msgspec.structs.replace(scope, environment=scope.environment | handed_on(item))
         return found
 
     def _mapping(self, node: Node, scope: _Scope) -> list[Launch]:
@@ -86,15 +93,18 @@ class _Walk:
             done |= {"before_script", "script"}
             found += self._script([*before.items(), *script.items()], scope)
         for key, child in node.value.items():
-            found += self.below(child, scope) if key not in done else []
+            prose = key.lower() in PROSE and child.text() is not None
+            found += self.below(child, scope) if key not in done and not prose else []
         return found
 
     def _scope(self, node: Node, scope: _Scope) -> _Scope:
         elsewhere = [*scope.elsewhere]
-        environment = scope.environment | _variables(node, elsewhere)
+        environment = scope.environment | variables_of(node, elsewhere)
         extends = node.get("extends") if node.get("script") is not None else None
         elsewhere += [named("the job", item) for item in (extends.items() if extends is not None else ())]
         container = node.get("container")
+        for part in (container, node.get("stepTemplate"), runtime_of(node.get("runtimeEnvYAML"), elsewhere)):
+            environment |= variables_of(part, elsewhere) if part is not None else {}
         images = [image_of(node.get("image")), container, container.get("image") if container is not None else None]
         image = next((word_of(n) for n in images if n is not None and n.text()), scope.image)
         return _Scope(environment, tuple(elsewhere), image, gpu_of_resources(node.get("resources")) or scope.gpu)
@@ -107,10 +117,10 @@ class _Walk:
         if not any(part is not None and (server or isinstance(part.value, list)) for part in (command, args)):
             return []
         elsewhere = [*scope.elsewhere]
-        own = _variables(node, [])
+        own = variables_of(node, [])
         around = {name: msgspec.structs.replace(word, dynamic=True) for name, word in scope.environment.items()}
         entrypoint, first, second = (
-            words_of(part, self.lines, elsewhere, title)
+            words_of(part, self.lines, elsewhere, title, partial(filled, environment=own))
             for part, title in zip((node.get("entrypoint"), command, args), _CONTAINER, strict=True)
         )
         if args is not None and command is not None and entrypoint is None:
@@ -119,6 +129,12 @@ class _Walk:
         return launches_of(
             image if server else None, entrypoint, words, around | own, node, scope.gpu, elsewhere=elsewhere
         )
+
+    def _process(self, node: Node, scope: _Scope) -> list[Launch]:
+        """Return the launch of a list that is one command, word by word."""
+        elsewhere = [*scope.elsewhere]
+        words = words_of(node, self.lines, elsewhere, "command")
+        return launches_of(None, [], words, scope.environment, node, scope.gpu, elsewhere=elsewhere)
 
     def _script(self, texts: list[Node], scope: _Scope) -> list[Launch]:
         if scope.image is not None and docker.is_other_platform(scope.image.text):
@@ -130,7 +146,7 @@ class _Walk:
         for node in texts:
             starts += [(len(body) + at, line, column) for at, line, column in starts_of(node, self.lines)]
             body += (node.text() or "") + "\n"
-        word = veiled(_filled(Word(body, starts=tuple(starts)), scope.environment))
+        word = veiled(filled(Word(body, starts=tuple(starts)), scope.environment))
         environment = veiled_values(scope.environment)
         return [
             msgspec.structs.replace(
@@ -138,36 +154,3 @@ class _Walk:
             )
             for launch in launches_in_script(word.text, environment=environment, starts=word.starts)
         ]
-
-
-def _filled(word: Word, environment: dict[str, Word]) -> Word:
-    """Return a script with `${{ env.NAME }}` and `$(NAME)` replaced where the file says what it is."""
-    edits: list[Edit] = []
-    for match in _REFERENCE.finditer(word.text):
-        value = environment.get(match[1] or match[2] or "")
-        if match[0] == "$$":
-            edits.append((match.start(), match.end(), "$"))
-        elif value is not None and not value.dynamic:
-            edits.append((match.start(), match.end(), value.text))
-    return edited(word, edits)
-
-
-def _variables(node: Node, elsewhere: list[Word]) -> dict[str, Word]:
-    """Return the variables of a mapping; the `environment:` of a job may be a mere name."""
-    found: dict[str, Word] = {}
-    for key in VARIABLES:
-        variables = node.get(key)
-        text = (variables.text() if variables is not None else None) or ""
-        if key != "environment" or not text or (text.startswith("{{") and is_reference(text)):
-            found |= environment_of(variables, elsewhere, key)
-    return found
-
-
-def _handed_on(item: Node, scope: _Scope) -> _Scope:
-    """Return what holds for later steps: variables that this one writes into the file of GITHUB_ENV, values unread."""
-    written = {
-        match[1]: Word(match[1], node.line, node.column, dynamic=True)
-        for node in item.walk()
-        for match in _HANDED_ON.finditer(node.text() or "")
-    }
-    return msgspec.structs.replace(scope, environment=scope.environment | written) if written else scope
