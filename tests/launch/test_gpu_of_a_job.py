@@ -118,3 +118,8 @@ def test_only_what_a_pod_must_run_on_is_its_gpu(affinity: str, sm: str | None, l
 def test_the_gpu_of_a_task(resources: str, sm: str | None, loaded: LoadedMatrix) -> None:
     task = f"resources: {resources}\nrun: vllm serve Qwen/Qwen3-8B\n"
     assert [one.sm for one in scan_text(loaded, "task.yaml", task, ScanOptions(), None).launches] == [sm]
+
+
+def test_the_image_of_a_task(loaded: LoadedMatrix) -> None:
+    task = "resources: {image_id: 'docker:vllm/vllm-openai:v0.25.1'}\nrun: vllm serve Qwen/Qwen3-8B\n"
+    assert [one.engine_version for one in scan_text(loaded, "a.yaml", task, ScanOptions(), None).launches] == ["0.25.1"]

@@ -24,7 +24,7 @@ KEYS = {
     "maxLoras": "--max-loras",
 }
 """Key of vllmConfig -> the option that it becomes."""
-_CONNECTOR = '{"kv_connector":"LMCacheConnectorV1","kv_role":"kv_both"}'
+_CONNECTOR = '{"kv_connector":"LMCacheConnectorV1","kv_role":"%s"}'
 
 
 class ProductionStack:
@@ -80,7 +80,9 @@ def _options(own: Pod) -> list[Word]:
         words += own.words_of(config.get("extraArgs"), "extraArgs") or []
     cache = own.container.get("lmcacheConfig", "enabled")
     if cache is not None and cache.plain() is True:
-        words += [Word(text, cache.line, cache.column) for text in ("--kv-transfer-config", _CONNECTOR)]
+        role = own.container.get("lmcacheConfig", "kvRole")
+        connector = _CONNECTOR % ((role.text() if role is not None else None) or "kv_both")
+        words += [Word(text, cache.line, cache.column) for text in ("--kv-transfer-config", connector)]
     elif cache is not None and word_of(cache).dynamic:
         own.elsewhere.append(named("lmcacheConfig.enabled", cache))
     return words
