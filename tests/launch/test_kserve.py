@@ -156,5 +156,5 @@ def test_what_an_llm_service_says_beside_its_containers() -> None:
     assert not read(WHOLE.replace("spec:\n", "spec:\n  runtime: kserve-llm-sglang\n"))
     named = read(WHOLE.replace("spec:\n", "spec:\n  runtime: mine\n"))
     assert [[word.text for word in one.elsewhere] for one in named] == [["the runtime mine"]] * 2
-    open_ = read(WHOLE.replace("eagle3", "${METHOD}"))[0]
+    open_ = read(WHOLE.replace("eagle3", "'${METHOD}'"))[0]
     assert [word.dynamic for word in open_.words] == [False] * 4 + [True]

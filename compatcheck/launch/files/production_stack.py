@@ -48,7 +48,9 @@ def launches_of_stack(document: Node, lines: list[str]) -> list[Launch]:
     for node in document.walk():
         engines = node.get(MARK)
         models = engines.get("modelSpec") if engines is not None else None
-        if engines is not None and models is not None:
+        enabled = engines.get("enableEngine") if engines is not None else None
+        off = enabled is not None and enabled.plain() is False
+        if engines is not None and models is not None and not off:
             found += [launch for model in models.items() for launch in _model(Pod(model, lines), engines)]
     return found
 

@@ -57,10 +57,10 @@ def launches_in_scalars(document: Node, lines: list[str]) -> list[Launch]:
     return list({(one.line, one.column, one.words, *one.environment.items()): one for one in found}.values())
 
 
-def _of_docker(node: Node) -> Node | None:
+def _of_docker(node: Node | None) -> Node | None:
     """Return the image of SkyPilot's `image_id: docker:IMAGE`; other ids are those of machines."""
-    kind, _, image = (node.text() or "").partition(":")
-    return Node(image, node.line, node.column + len(kind) + 1) if kind == "docker" else None
+    kind, _, image = ((node.text() if node is not None else None) or "").partition(":")
+    return Node(image, node.line, node.column + len(kind) + 1) if node is not None and kind == "docker" else None
 
 
 class _Scope(msgspec.Struct, frozen=True):
@@ -111,14 +111,8 @@ class _Walk:
         container = node.get("container")
         for part in (container, node.get("stepTemplate"), runtime_of(node.get("runtimeEnvYAML"), elsewhere)):
             environment |= variables_of(part, elsewhere) if part is not None else {}
-        machine = node.get("resources", "image_id")
-        docker_image = _of_docker(machine) if machine is not None else None
-        images = [
-            docker_image,
-            image_of(node.get("image")),
-            container,
-            container.get("image") if container is not None else None,
-        ]
+        inner = container.get("image") if container is not None else None
+        images = [_of_docker(node.get("resources", "image_id")), image_of(node.get("image")), container, inner]
         image = next((word_of(n) for n in images if n is not None and n.text()), scope.image)
         return _Scope(environment, tuple(elsewhere), image, gpu_of_resources(node.get("resources")) or scope.gpu)
 
