@@ -8,7 +8,7 @@ import msgspec
 
 from compatcheck.launch.model import Launch, Word
 
-_TEMPLATE = r"\$?\{\{(?:(?!\}\}).)*\}\}|\{%(?:(?!%\}).)*%\}|%\([A-Za-z_]\w*\)[sd]|(?<!\$)\{[A-Za-z_][\w.]*\}"
+_TEMPLATE = r"\$?\{\{(?:(?!\{\{|\}\}).)*\}\}|\{%(?:(?!\{%|%\}).)*%\}|%\([A-Za-z_]\w*\)[sd]|(?<!\$)\{[A-Za-z_][\w.]*\}"
 TEMPLATE = re.compile(_TEMPLATE, re.S)
 """Helm's, Jinja's, GitHub's, dstack's and Argo's expressions, Python's `%(name)s` and `{name}`: none is a shell's."""
 _OPEN = re.compile(

@@ -7,6 +7,7 @@ whole command stands in it, which is then read for itself.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 
 from compatcheck.launch.model import Word
 from compatcheck.launch.placeholders import TEMPLATE, Edit, edited, veil
@@ -24,11 +25,12 @@ def veiled(word: Word) -> Word:
         return word
     tags = list(TEMPLATE.finditer(word.text))
     ends = _ends(tags)
+    whole = [match.start() for match in _COMMAND.finditer(word.text)]
     edits: list[Edit] = []
     index = 0
     while index < len(tags):
         tag, last = tags[index], ends.get(index)
-        if last is not None and not _COMMAND.search(word.text, tag.end(), tags[last].start()):
+        if last is not None and bisect_left(whole, tag.end()) == bisect_left(whole, tags[last].start()):
             edits.append((tag.start(), tags[last].end(), _whole(word.text, tag, tags[last])))
             index = last
         else:

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
+import json
+import re
+from typing import Any
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from compatcheck.launch.files.reader import UnreadableError
+from compatcheck.launch.files.registry import READERS
 from compatcheck.launch.scan import ScanOptions, scan_text
 from compatcheck.matrix.load import LoadedMatrix
 from compatcheck.resolve.configuration import Configuration
@@ -204,8 +212,8 @@ def no_model_cache(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_launch_is_found_once(
     file: str, text: str, launches: list[tuple[int, str]], loaded: LoadedMatrix
 ) -> None:
-    given = Configuration(sm="9.0", engine_version="0.33.0", flashinfer_version="0.7.2.post1")
-    found = scan_text(loaded, file, text, ScanOptions(given=given, strict=True), None)
+    stated = Configuration(sm="9.0", engine_version="0.33.0", flashinfer_version="0.7.2.post1")
+    found = scan_text(loaded, file, text, ScanOptions(given=stated, strict=True), None)
     assert sorted((one.line, one.kv_cache_dtype) for one in found.launches) == launches
     assert {one.model for one in found.launches} == {"Qwen/Qwen3-8B"}
     assert [d.message for d in found.diagnostics] == []
@@ -215,3 +223,69 @@ def test_what_a_workers_node_is_says_the_gpu(loaded: LoadedMatrix) -> None:
     workers = "  rayClusterConfig: {workerGroupSpecs: [{template: {spec: {nodeSelector: {%s: %s}, containers: []}}}]}\n"
     text = RAY_SERVICE % "|" + workers % ("nvidia.com/gpu.product", "NVIDIA-L4")
     assert [one.sm for one in scan_text(loaded, "ray.yaml", text, ScanOptions(), None).launches] == ["8.9"]
+
+
+KEYS = re.findall(
+    r"\S+",
+    """
+apiVersion kind spec metadata name data items predictor model modelFormat runtime storageUri args command env envFrom
+containers image template router prefill speculator config baseRefs parallelism tensor serveConfigV2 applications value
+llm_configs model_loading_config model_id engine_kwargs runtime_env env_vars deployments ray_actor_options key operator
+rayClusterConfig workerGroupSpecs accelerator_type modelArtifacts uri decode modelCommand servingEngineSpec modelSpec
+modelURL vllmConfig extraArgs lmcacheConfig enabled configs services entrypoint environment env_file extends jobs steps
+run script before_script variables default resources accelerators gpu image_id nodeSelector affinity nodeAffinity values
+requiredDuringSchedulingIgnoredDuringExecution nodeSelectorTerms matchExpressions valueFrom configMapKeyRef repository
+configMapRef supportedModelFormats stepTemplate runtimeEnvYAML nvidia.com/gpu.product job .base
+""",
+)
+TEXTS = [
+    *(
+        "v1",
+        "List",
+        "ConfigMap",
+        "InferenceService",
+        "LLMInferenceService",
+        "ServingRuntime",
+        "RayService",
+        "main",
+        "a",
+    ),
+    *(
+        "vllm/vllm-openai:v0.33.0",
+        "huggingface",
+        "vLLM",
+        "hf://Qwen/Qwen3-8B",
+        "--model",
+        "vllm serve Qwen/Qwen3-8B $A",
+    ),
+    *("{{ a }}", "${A:-b}", "${{ env.A }}", "$(A)", "{{ if a }}\n--x\n{{ end }}", "$$A", "H100:8", "A=b", "vllmServe"),
+    *("", "In", "model_loading_config: {model_id: a}\nengine_kwargs: b", "job", ".base", "nvidia.com/gpu.product"),
+]
+SCALARS = st.one_of(st.none(), st.booleans(), st.integers(0, 9), st.sampled_from(TEXTS))
+DOCUMENTS: st.SearchStrategy[Any] = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(KEYS), inner, min_size=1, max_size=5)
+    ),
+    max_leaves=15,
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.dictionaries(st.sampled_from(KEYS), DOCUMENTS, min_size=1, max_size=5), min_size=1, max_size=3))
+def test_any_document_is_read(documents: list[dict[str, Any]]) -> None:
+    text = "\n---\n".join(json.dumps(document) for document in documents)
+    for reader in READERS:
+        if reader.takes("a.yaml", text) or reader.name in (
+            "kubernetes",
+            "ray-serve",
+            "compose",
+            "yaml",
+            "llm-d-values",
+        ):
+            try:
+                launches = reader.launches(text)
+            except UnreadableError:
+                continue
+            assert all(launch.line >= 1 and launch.column >= 1 for launch in launches)
+            assert "_filled_in_" not in repr(launches)
