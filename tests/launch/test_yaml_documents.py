@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from typing import Any
 
 import pytest
@@ -289,3 +290,33 @@ def test_any_document_is_read(documents: list[dict[str, Any]]) -> None:
                 continue
             assert all(launch.line >= 1 and launch.column >= 1 for launch in launches)
             assert "_filled_in_" not in repr(launches)
+
+
+DOUBLED = "\n".join(f"    - {{name: A{n}, value: $(A{n - 1})$(A{n - 1})}}" for n in range(1, 60))
+FANNED = "\n".join(f"j{n}: {{extends: [{', '.join(f'j{k}' for k in range(n))}], script: [a]}}" for n in range(1, 30))
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        (
+            "pod.yaml",
+            (
+                "apiVersion: v1\nspec:\n  containers:\n  - image: vllm/vllm-openai:v0.33.0\n    args: [--seed=$(A59)]\n"
+                f"    env:\n    - {{name: A0, value: xxxxxxxx}}\n{DOUBLED}\n"
+            ),
+        ),
+        (".gitlab-ci.yml", f"{FANNED}\nj: {{extends: j29, script: [vllm serve Qwen/Qwen3-8B]}}\n"),
+        (
+            ".gitlab-ci.yml",
+            (
+                f".a: {{script: [{', '.join(['!reference [.a, script]'] * 30)}]}}\n"
+                "j: {script: [!reference [.a, script], vllm serve Qwen/Qwen3-8B]}\n"
+            ),
+        ),
+    ],
+)
+def test_what_grows_with_every_reference_ends(file: str, text: str, loaded: LoadedMatrix) -> None:
+    started = time.monotonic()
+    assert scan_text(loaded, file, text, ScanOptions(), None).launches
+    assert time.monotonic() - started < 20

@@ -12,6 +12,8 @@ from compatcheck.launch.yaml_lenient import Node
 
 MAX_DEPTH = 11
 """Levels of `extends`, as GitLab has it."""
+MAX_LINES = 10_000
+"""Lines of a script once its references are followed."""
 _DEFAULTS = ("image", "before_script")
 _SCRIPTS = ("before_script", "script")
 
@@ -27,12 +29,13 @@ def with_bases(document: Node) -> Node:
     defaults = {key: found for key in _DEFAULTS if (found := document.get(key) or document.get("default", key))}
     extended = {name for job in jobs.values() for name in _names(job)}
     made: dict[str, Node] = {}
-    for name, job in jobs.items():
-        whole = _whole(job, jobs, 0)
+    done: dict[str, Node] = {}
+    for name in jobs:
+        whole = _whole(name, jobs, done)
         if isinstance(whole.value, dict) and whole.get("script") is not None:
             absent: list[Node] = []
             said = defaults | whole.value
-            parts = {key: _flat(said[key], document, absent) for key in _SCRIPTS if key in said}
+            parts = {key: _Script(document, absent).flat(said[key]) for key in _SCRIPTS if key in said}
             extends = whole.get("extends")
             absent += extends.items() if extends is not None else []
             more = {"extends": Node(absent, whole.line, whole.column)} if absent else {}
@@ -42,20 +45,31 @@ def with_bases(document: Node) -> Node:
     return msgspec.structs.replace(document, value=made)
 
 
-def _flat(node: Node, document: Node, absent: list[Node], depth: int = 0) -> Node:
-    """Return a script with the lists in it, and those that `!reference` names, put in their place."""
-    found: list[Node] = []
-    for item in node.items():
-        inner: Node | None = item if isinstance(item.value, list) else None
-        if inner is not None and item.tag == "!reference":
-            inner = document.get(*(part.text() or "" for part in inner.value))
-        if not isinstance(item.value, list):
-            found.append(item)
-        elif inner is None or depth >= MAX_DEPTH:
-            absent.append(Node(" ".join(part.text() or "" for part in item.items()), item.line, item.column))
-        else:
-            found += _flat(inner, document, absent, depth + 1).items()
-    return msgspec.structs.replace(node, value=found)
+class _Script:
+    """A script with the lists in it, and those that `!reference` names, put in their place."""
+
+    def __init__(self, document: Node, absent: list[Node]) -> None:
+        self.document = document
+        self.absent = absent
+        self.count = 0
+
+    def flat(self, node: Node, depth: int = 0) -> Node:
+        """Return a list of lines; a part that is not in the file is noted as absent."""
+        found: list[Node] = []
+        for item in node.items():
+            self.count += 1
+            inner: Node | None = item if isinstance(item.value, list) else None
+            if inner is not None and item.tag == "!reference":
+                inner = self.document.get(*(part.text() or "" for part in inner.value))
+            if not isinstance(item.value, list):
+                found.append(item)
+            elif inner is None or depth >= MAX_DEPTH or self.count > MAX_LINES:
+                self.absent.append(Node(" ".join(part.text() or "" for part in item.items()), item.line, item.column))
+                if self.count > MAX_LINES:
+                    break
+            else:
+                found += self.flat(inner, depth + 1).items()
+        return msgspec.structs.replace(node, value=found)
 
 
 def _names(job: Node) -> list[str]:
@@ -63,13 +77,21 @@ def _names(job: Node) -> list[str]:
     return [name for item in (extends.items() if extends is not None else ()) if (name := item.text())]
 
 
-def _whole(job: Node, jobs: dict[str, Node], depth: int) -> Node:
+def _whole(name: str, jobs: dict[str, Node], done: dict[str, Node], depth: int = 0) -> Node:
+    """Return a job with all that it extends; `done` are those that were looked at before."""
+    if name not in done:
+        done[name] = jobs[name]  # what extends itself stays as it is
+        done[name] = _with_own(jobs[name], jobs, done, depth)
+    return done[name]
+
+
+def _with_own(job: Node, jobs: dict[str, Node], done: dict[str, Node], depth: int) -> Node:
     extends = job.get("extends")
     if extends is None or not isinstance(job.value, dict) or depth >= MAX_DEPTH:
         return job
     found: dict[str, Node] = {}
     for name in _names(job):
-        base = _whole(jobs[name], jobs, depth + 1) if name in jobs else None
+        base = _whole(name, jobs, done, depth + 1) if name in jobs else None
         found = _merged(found, base.value) if base is not None and isinstance(base.value, dict) else found
     absent = [item for item in extends.items() if item.text() not in jobs]
     own = {key: value for key, value in job.value.items() if key != "extends"}
