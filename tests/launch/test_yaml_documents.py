@@ -292,6 +292,22 @@ def test_any_document_is_read(documents: list[dict[str, Any]]) -> None:
             assert "_filled_in_" not in repr(launches)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "apiVersion: v1\nkind: Pod\nspec: {containers: [%s]}\n",
+        "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nspec: {templates: [{container: %s}]}\n",
+        "engine: %s\n",
+    ],
+)
+def test_a_pods_command_is_its_entrypoint(text: str, loaded: LoadedMatrix) -> None:
+    image = "{repository: vllm/vllm-openai, tag: v0.33.0}" if "engine" in text else "'vllm/vllm-openai:v0.33.0'"
+    idle = text % f"{{image: {image}, command: [sleep, infinity]}}"
+    assert not scan_text(loaded, "a.yaml", idle, ScanOptions(), None).launches
+    served = text % f"{{image: {image}, command: [vllm, serve, Qwen/Qwen3-8B]}}"
+    assert [one.model for one in scan_text(loaded, "a.yaml", served, ScanOptions(), None).launches] == ["Qwen/Qwen3-8B"]
+
+
 DOUBLED = "\n".join(f"    - {{name: A{n}, value: $(A{n - 1})$(A{n - 1})}}" for n in range(1, 60))
 FANNED = "\n".join(f"j{n}: {{extends: [{', '.join(f'j{k}' for k in range(n))}], script: [a]}}" for n in range(1, 30))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from compatcheck.launch.files.embedded import launches_in_config_map, launches_in_values
 from compatcheck.launch.files.kserve import Services, kind_of, text_of
 from compatcheck.launch.files.kserve_llm import launches_of_llm_service
@@ -12,6 +14,8 @@ from compatcheck.launch.files.reader import read_documents
 from compatcheck.launch.files.yaml_scripts import launches_in_scalars
 from compatcheck.launch.model import Launch
 from compatcheck.launch.yaml_lenient import Node
+
+_PODS = frozenset({"containers", "initContainers", "ephemeralContainers"})
 
 
 class Kubernetes:
@@ -53,7 +57,17 @@ def _listed(document: Node) -> list[Node]:
 def _others(document: Node, lines: list[str]) -> list[Launch]:
     """Return what else reads like a script or a container: steps and templates of Argo, Tekton and others."""
     spec = document.get("spec")
-    return launches_in_scalars(spec, lines) if spec is not None else []
+    return launches_in_scalars(_without_pods(spec), lines, pods=True) if spec is not None else []
+
+
+def _without_pods(node: Node) -> Node:
+    """Return a node without the containers of pods in it, which were looked at."""
+    if isinstance(node.value, list):
+        return msgspec.structs.replace(node, value=[_without_pods(item) for item in node.value])
+    if not isinstance(node.value, dict):
+        return node
+    kept = {key: _without_pods(value) for key, value in node.value.items() if key not in _PODS}
+    return msgspec.structs.replace(node, value=kept)
 
 
 def _pods(document: Node, lines: list[str], maps: Maps) -> list[Launch]:

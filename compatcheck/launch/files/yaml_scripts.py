@@ -51,9 +51,12 @@ def launches_in_document(document: Node, lines: list[str]) -> list[Launch]:
     return launches_in_scalars(with_bases(document), lines)
 
 
-def launches_in_scalars(document: Node, lines: list[str]) -> list[Launch]:
-    """Return the launches of every text below a node that reads like a script."""
-    found = _Walk(lines).below(document, _Scope())
+def launches_in_scalars(document: Node, lines: list[str], *, pods: bool = False) -> list[Launch]:
+    """Return the launches of every text below a node that reads like a script.
+
+    `pods`: a container's `command` is its entrypoint, as in Kubernetes; elsewhere it is what the entrypoint is given.
+    """
+    found = _Walk(lines, pods=pods).below(document, _Scope())
     return list({(one.line, one.column, one.words, *one.environment.items()): one for one in found}.values())
 
 
@@ -73,8 +76,9 @@ class _Scope(msgspec.Struct, frozen=True):
 
 
 class _Walk:
-    def __init__(self, lines: list[str]) -> None:
+    def __init__(self, lines: list[str], *, pods: bool) -> None:
         self.lines = lines
+        self.pods = pods
 
     def below(self, node: Node, scope: _Scope) -> list[Launch]:
         """Return the launches of all scripts in a node, each with what holds for it."""
@@ -128,9 +132,11 @@ class _Walk:
         around = {name: msgspec.structs.replace(word, dynamic=True) for name, word in scope.environment.items()}
         entrypoint, first, second = (
             words_of(part, self.lines, elsewhere, title, partial(filled, environment=own))
-            for part, title in zip((node.get("entrypoint"), command, args), _CONTAINER, strict=True)
+            for part, title in ((node.get("entrypoint"), "entrypoint"), (command, "command"), (args, "args"))
         )
-        if args is not None and command is not None and entrypoint is None:
+        written = node.get("image")
+        charted = written is not None and isinstance(written.value, dict)
+        if first and entrypoint is None and (args is not None or charted or self.pods):
             entrypoint, first = first, None
         words = [*(first or []), *(second or [])]
         return launches_of(
