@@ -11,6 +11,7 @@ from fnmatch import fnmatch
 import pytest
 
 from compatcheck.cli.scan import NAMES
+from compatcheck.launch.files import reader as shared
 from compatcheck.launch.files.reader import Reader
 from compatcheck.launch.files.registry import READERS, reader_for
 
@@ -26,8 +27,9 @@ TEXTS = [
 
 
 def names_of(reader: Reader) -> set[str]:
-    """Return the file names that a reader takes, made of every text in the reader's own source."""
-    tree = ast.parse(inspect.getsource(sys.modules[type(reader).__module__]))
+    """Return the file names that a reader takes, made of every text in its source and in what readers share."""
+    sources = (inspect.getsource(module) for module in (sys.modules[type(reader).__module__], shared))
+    tree = ast.parse("\n".join(sources).replace("from __future__ import annotations", ""))
     pieces = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     named = {piece for piece in pieces if re.fullmatch(r"\.?[\w.-]{2,30}", piece)}
     tried = {name for piece in named for name in (piece, piece.title(), piece.upper(), f"x{piece}", f"{piece}x")}

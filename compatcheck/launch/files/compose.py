@@ -11,7 +11,7 @@ import re
 import msgspec
 
 from compatcheck.launch.files.containers import environment_of, launches_of, named, word_of, words_of
-from compatcheck.launch.files.reader import read_documents
+from compatcheck.launch.files.reader import YAML, has_key, read_documents
 from compatcheck.launch.files.yaml_scripts import launches_in_document
 from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.placeholders import DEFAULT, MAX_NESTED, edited, veil
@@ -28,7 +28,7 @@ class Compose:
     name = "compose"
 
     def takes(self, path: str, text: str) -> bool:
-        return path.endswith((".yaml", ".yml")) and "services:" in text and "apiVersion:" not in text
+        return path.endswith(YAML) and has_key(text, "services") and not has_key(text, "apiVersion")
 
     def launches(self, text: str) -> list[Launch]:
         documents = read_documents(text, "compose file")

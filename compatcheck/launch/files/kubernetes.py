@@ -10,7 +10,7 @@ from compatcheck.launch.files.kserve_llm import launches_of_llm_service
 from compatcheck.launch.files.node_choice import gpu_of
 from compatcheck.launch.files.pods import Maps, Pod
 from compatcheck.launch.files.ray_serve import launches_of_applications
-from compatcheck.launch.files.reader import read_documents
+from compatcheck.launch.files.reader import YAML, has_key, read_documents
 from compatcheck.launch.files.yaml_scripts import launches_in_scalars
 from compatcheck.launch.model import Launch
 from compatcheck.launch.yaml_lenient import Node
@@ -24,8 +24,7 @@ class Kubernetes:
     name = "kubernetes"
 
     def takes(self, path: str, text: str) -> bool:
-        manifest = "containers:" in text or "apiVersion:" in text
-        return path.endswith((".yaml", ".yml")) and manifest
+        return path.endswith(YAML) and (has_key(text, "containers") or has_key(text, "apiVersion"))
 
     def launches(self, text: str) -> list[Launch]:
         documents = [one for document in read_documents(text, "manifest") for one in _listed(document)]

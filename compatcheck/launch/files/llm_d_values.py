@@ -11,7 +11,7 @@ from __future__ import annotations
 from compatcheck.launch.files.containers import launches_of, word_of
 from compatcheck.launch.files.node_choice import gpu_of, gpus_of, one_of
 from compatcheck.launch.files.pods import Pod, model_of_uri
-from compatcheck.launch.files.reader import read_documents
+from compatcheck.launch.files.reader import YAML, has_key, read_documents
 from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.yaml_lenient import Node
 
@@ -26,7 +26,7 @@ class LlmDValues:
     name = "llm-d-values"
 
     def takes(self, path: str, text: str) -> bool:
-        return path.endswith((".yaml", ".yml")) and f"{MARK}:" in text and "apiVersion:" not in text
+        return path.endswith(YAML) and has_key(text, MARK) and not has_key(text, "apiVersion")
 
     def launches(self, text: str) -> list[Launch]:
         documents = read_documents(text, "values file")

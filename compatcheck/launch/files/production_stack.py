@@ -10,7 +10,7 @@ from __future__ import annotations
 from compatcheck.launch.files.containers import environment_of, image_of, launches_of, named, word_of
 from compatcheck.launch.files.node_choice import gpu_of
 from compatcheck.launch.files.pods import Pod
-from compatcheck.launch.files.reader import read_documents
+from compatcheck.launch.files.reader import YAML, has_key, read_documents
 from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.yaml_lenient import Node
 
@@ -33,8 +33,8 @@ class ProductionStack:
     name = "production-stack"
 
     def takes(self, path: str, text: str) -> bool:
-        values = f"{MARK}:" in text and "modelSpec:" in text and "apiVersion:" not in text
-        return path.endswith((".yaml", ".yml")) and values
+        values = has_key(text, MARK) and has_key(text, "modelSpec") and not has_key(text, "apiVersion")
+        return path.endswith(YAML) and values
 
     def launches(self, text: str) -> list[Launch]:
         documents = read_documents(text, "values file")

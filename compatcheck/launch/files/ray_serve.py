@@ -16,7 +16,7 @@ from compatcheck.launch.files.containers import environment_of, named, word_of
 from compatcheck.launch.files.moving import moved, pinned
 from compatcheck.launch.files.node_choice import gpu_of, one_of
 from compatcheck.launch.files.pods import Pod
-from compatcheck.launch.files.reader import UnreadableError, read_documents
+from compatcheck.launch.files.reader import YAML, UnreadableError, has_key, read_documents
 from compatcheck.launch.model import Launch, Setting, Word
 from compatcheck.launch.placeholders import is_open
 from compatcheck.launch.yaml_lenient import Node
@@ -31,7 +31,7 @@ class RayServe:
     name = "ray-serve"
 
     def takes(self, path: str, text: str) -> bool:
-        return path.endswith((".yaml", ".yml")) and MARKS[0] in text and "apiVersion:" not in text
+        return path.endswith(YAML) and has_key(text, MARKS[0]) and not has_key(text, "apiVersion")
 
     def launches(self, text: str) -> list[Launch]:
         documents = read_documents(text, "Ray Serve configuration")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Protocol
 
 from compatcheck.launch.model import Launch
@@ -27,6 +28,14 @@ class Reader(Protocol):
 
     def launches(self, text: str) -> list[Launch]:
         """Return the launches in the text, in order. Raises `UnreadableError`; runs nothing."""
+
+
+YAML = (".yaml", ".yml")
+
+
+def has_key(text: str, key: str) -> bool:
+    """Return whether a YAML text has a key somewhere, quoted as in JSON or not."""
+    return re.search(rf"\b{re.escape(key)}[\"']?\s*:", text) is not None
 
 
 def read_documents(text: str, title: str) -> list[Node]:
