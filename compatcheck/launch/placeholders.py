@@ -8,12 +8,22 @@ import msgspec
 
 from compatcheck.launch.model import Launch, Word
 
-_TEMPLATE = r"\$?\{\{(?:(?!\{\{|\}\}).)*\}\}|\{%(?:(?!\{%|%\}).)*%\}|%\([A-Za-z_]\w*\)[sd]|(?<!\$)\{[A-Za-z_][\w.]*\}"
-TEMPLATE = re.compile(_TEMPLATE, re.S)
-"""Helm's, Jinja's, GitHub's, dstack's and Argo's expressions, Python's `%(name)s` and `{name}`: none is a shell's."""
+_TEMPLATE = r"""
+      \$?\{\{(?:(?!\{\{|\}\}).)*\}\}           # Helm, Jinja, GitHub, dstack, Argo
+    | \{%(?:(?!\{%|%\}).)*%\}                 # Jinja
+    | \$\[\[?[^\[\]]*\]\]?                    # GitLab's components, Azure at run time
+    | <<\s*[a-z][\w-]*(?:\.[\w-]+)+\s*>>     # CircleCI
+    | (?<!\$)\(\([a-zA-Z][\w./-]*\)\)         # Concourse
+    | \#\{[\w.]+\}\#?                         # Octopus, Azure's replaced tokens
+    | (?<!\$)\{[A-Za-z_][\w.]*\}             # Python's str.format
+    | %\([A-Za-z_]\w*\)[sd]                  # Python's %
+    | \b__[A-Z][A-Z0-9_]*__\b | @@?[A-Z][A-Z0-9_]*@@? | %[A-Za-z][\w.]*%
+"""
+TEMPLATE = re.compile(_TEMPLATE, re.S | re.X)
+"""What other programs than a shell fill in."""
 _OPEN = re.compile(
-    rf"{_TEMPLATE}|\$\{{[^{{}}]*\}}|\$\([^()]*\)|\$[A-Za-z_]\w*|<[A-Za-z][\w .:/|-]*>|\(\([\w.-]+\)\)|#\{{[\w.-]+\}}",
-    re.S,
+    rf"{_TEMPLATE} | \$\{{[^{{}}]*\}} | \$\([^()]*\) | \$[A-Za-z_]\w* | <[A-Za-z][\w\ .:/|-]*> | ^(?:\.\.\.|\u2026)$",
+    re.S | re.X,
 )
 DEFAULT = re.compile(r"(?<!\$)\$\{[A-Za-z_]\w*:?-([^{}$]*)\}")
 """A reference with a default that holds no other reference."""

@@ -1,4 +1,4 @@
-"""Templates in a shell text (Helm's, Jinja's, GitHub's): each becomes a variable that nothing sets.
+"""Templates in a shell text (Helm's, Jinja's, GitHub's and others'): each becomes a variable that nothing sets.
 
 What stands between `{{ if }}` and `{{ end }}` is there or not: all of it becomes one such variable, except where a
 whole command stands in it, which is then read for itself.
@@ -21,8 +21,6 @@ _COMMAND = re.compile(r"\bvllm\s+(?:serve|bench|run-batch)\b|vllm\.entrypoints|v
 
 def veiled(word: Word) -> Word:
     """Return a shell text without templates; `unveiled` puts them back into what is found in it."""
-    if "{" not in word.text and "%(" not in word.text:
-        return word
     tags = list(TEMPLATE.finditer(word.text))
     ends = _ends(tags)
     whole = [match.start() for match in _COMMAND.finditer(word.text)]

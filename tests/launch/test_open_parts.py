@@ -163,7 +163,11 @@ def test_a_part_that_is_elsewhere(file: str, text: str, missing: str, loaded: Lo
     assert f"what {missing} holds" in told.message
 
 
-OPEN = ["{{ .Values.kv }}", "{{kv}}", "$(KV)", "%(kv)s", "<dtype>", "${KV}", "${KV:?none}", "${{ matrix.kv }}", "{kv}"]
+OPEN = [
+    *("{{ .Values.kv }}", "{{kv}}", "${{ matrix.kv }}", "{kv}", "%(kv)s"),
+    *("$(KV)", "${KV}", "${KV:?none}", "${var.kv}", "<dtype>"),
+    *("$[[ inputs.kv ]]", "$[variables.kv]", "<< parameters.kv >>", "((kv))", "#{kv}#", "__KV__", "@KV@", "%env.KV%"),
+]
 
 
 @pytest.mark.parametrize("value", OPEN)
@@ -173,10 +177,13 @@ OPEN = ["{{ .Values.kv }}", "{{kv}}", "$(KV)", "%(kv)s", "<dtype>", "${KV}", "${
         ("pod.yaml", POD + MODEL + ', "--kv-cache-dtype", "%s"]\n'),
         ("pod.yaml", POD + MODEL + ', "--kv-cache-dtype=%s"]\n'),
         ("pod.yaml", POD + f'    command: [bash, -c]\n    args: ["{SERVE} --kv-cache-dtype %s"]\n'),
-        ("compose.yaml", COMPOSE + "    command: --model Qwen/Qwen3-8B --kv-cache-dtype %s --seed 1\n"),
+        (
+            "compose.yaml",
+            COMPOSE + "    command: >-\n      --model Qwen/Qwen3-8B --kv-cache-dtype %s\n      --seed 1\n",
+        ),
         ("compose.yaml", COMPOSE + "    command: [--model, Qwen/Qwen3-8B, --kv-cache-dtype, '%s']\n"),
         ("serve.yaml", RAY + "      engine_kwargs: {kv_cache_dtype: '%s'}\n"),
-        ("wf.yaml", WORKFLOW + f"    - run: {SERVE} --kv-cache-dtype %s --seed 1\n"),
+        ("wf.yaml", WORKFLOW + f"    - run: |\n        {SERVE} --kv-cache-dtype %s --seed 1\n"),
         ("wf.yaml", WORKFLOW + f"    - run: {SERVE} --kv-cache-dtype ${{KV:-fp8}}\n      env: {{KV: '%s'}}\n"),
         ("values.yaml", VALUES + "    args: [--kv-cache-dtype, '%s']\n"),
         ("values.yaml", STACK + "    vllmConfig: {extraArgs: [--kv-cache-dtype, '%s']}\n"),
