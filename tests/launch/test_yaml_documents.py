@@ -62,8 +62,8 @@ kind: LLMInferenceService
 spec: {model: {uri: hf://Qwen/Qwen3-8B}, replicas: 1}
 """
 JSON = (
-    '{"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"image": "vllm/vllm-openai:v0.33.0", "args": '
-    '["--model", "Qwen/Qwen3-8B", "--kv-cache-dtype", "nvfp4"]}]}}'
+    '{"modelArtifacts": {"uri": "hf://Qwen/Qwen3-8B"}, "decode": {"containers": [{"modelCommand": "vllmServe", '
+    '"args": ["--kv-cache-dtype", "nvfp4"]}]}}'
 )
 MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n"
 FILES = f"""\
@@ -193,7 +193,8 @@ def no_model_cache(monkeypatch: pytest.MonkeyPatch) -> None:
         ("all.yaml", f"{APPLICATION}---\n{DEPLOYMENT}", [(2, "nvfp4"), (11, "fp8")]),
         ("anchors.yaml", ANCHORS, [(2, "auto"), (4, "nvfp4")]),
         ("isvc.yaml", KSERVE, [(6, "fp8")]),
-        ("pod.yaml", JSON, [(1, "nvfp4")]),
+        ("isvc.yaml", KSERVE.replace(", --kv-cache-dtype=fp8", ""), [(6, "auto")]),
+        ("values.yaml", JSON, [(1, "nvfp4")]),
         ("isvc.yaml", f"{KSERVE}---\n{RUNTIME}", [(6, "fp8")]),
         ("isvc.yaml", LLM_SERVICE, [(3, "auto")]),
         ("map.yaml", FILES, [(7, "fp8"), (10, "nvfp4"), (12, "auto"), (14, "auto")]),
