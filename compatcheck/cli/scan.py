@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 SKIPPED = frozenset({".git", ".hg", ".venv", "venv", "node_modules", "__pycache__", ".tox", "site-packages"})
 """Folders that are not looked into."""
 NAMES = (
-    *("*.md", "*.mdx", "*.markdown", "*.py", "*.sh", "*.bash", "*.yaml", "*.yml", "*.service"),
+    *("*.md", "*.mdx", "*.markdown", "*.py", "*.pyi", "*.sh", "*.bash", "*.yaml", "*.yml", "*.service"),
     *("*ockerfile*", "*ontainerfile*", "*.zsh", "*.sbatch", "*.slurm", "*.container"),
-    *("[Mm]akefile*", "GNUmakefile", "*.mk", "[Jj]ustfile", ".justfile", "*.just"),
+    *("makefile*", "gnumakefile", "*.mk", "*.mak", "justfile", ".justfile", "*.just"),
 )
-"""Files that are looked at in a folder; a file named on the command line is always looked at."""
+"""Files that are looked at in a folder, in small letters; a file named on the command line is always looked at."""
 MAX_BYTES = 4 * 1024 * 1024
 
 
@@ -110,7 +110,7 @@ def _files(paths: tuple[Path, ...], exclude: tuple[str, ...], problems: list[str
                 file
                 for file in path.rglob("*")
                 if not SKIPPED.intersection(file.relative_to(path).parts[:-1])
-                and any(fnmatch(file.name, name) for name in NAMES)
+                and any(fnmatch(file.name.lower(), name) for name in NAMES)
                 and file.is_file()
             )
         elif path.exists():

@@ -10,12 +10,11 @@ import msgspec
 
 from compatcheck.launch.directives import Directives, read_directives
 from compatcheck.launch.facts import read_launch
-from compatcheck.launch.files.ray_serve import MARKS
+from compatcheck.launch.files.marks import may_launch
 from compatcheck.launch.files.reader import UnreadableError
 from compatcheck.launch.files.registry import reader_for
 from compatcheck.launch.judge import LaunchVerdict, judge_launch
 from compatcheck.launch.model import Launch, LaunchFacts
-from compatcheck.launch.programs import TELLING
 from compatcheck.report.diagnostic import LEVELS, Diagnostic
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.normalise import ConfigurationError
@@ -24,8 +23,6 @@ from compatcheck.resolve.verdict import Finding
 if TYPE_CHECKING:
     from compatcheck.matrix.load import LoadedMatrix
 
-RAY = ("engine_kwargs",)
-"""What Ray's configurations of vLLM hold, which need not name it."""
 _FIELD = re.compile(r"\b([a-z_]+)=")
 _PLACED = ("kv_cache_dtype", "backend", "block_size", "dtype")
 _LINEAR = "linear-"
@@ -77,7 +74,7 @@ def scan_text(loaded: LoadedMatrix, file: str, text: str, options: ScanOptions, 
 
     `directory` is where relative --config files and model folders are looked for; None reads no other file.
     """
-    if "vllm" not in text.lower() and not any(word in text for word in ("compatcheck:", *MARKS, *RAY, *TELLING)):
+    if not may_launch(text) and "compatcheck:" not in text:
         return FileScan()
     reader = reader_for(file.replace("\\", "/"), text)
     if reader is None:

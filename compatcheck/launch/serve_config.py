@@ -13,6 +13,7 @@ import msgspec
 
 from compatcheck.launch.flag_table import FlagTable
 from compatcheck.launch.model import Word
+from compatcheck.launch.placeholders import is_open
 from compatcheck.launch.yaml_lenient import YamlError, read_lenient
 
 MAX_BYTES = 1024 * 1024
@@ -53,7 +54,7 @@ def read_config_file(name: str, directory: str | None, place: Word, flags: FlagT
     for key, item in documents[0].value.items():
         origin = (name, item.line, item.column)
         texts = _words({key: item.plain()}, flags)
-        words += [Word(text, place.line, place.column, origin=origin) for text in texts]
+        words += [Word(text, place.line, place.column, is_open(text), origin=origin) for text in texts]
     return ConfigFile(words=tuple(words))
 
 

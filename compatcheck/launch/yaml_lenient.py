@@ -35,6 +35,8 @@ class Node(msgspec.Struct):
     column: int
     style: str = ""
     tag: str = ""
+    merged: bool = False
+    """Whether another mapping takes this one in (`<<: *base`) and no list holds it: a part for others to use."""
 
     def get(self, *names: str) -> Node | None:
         """Return the node under these keys, or None."""
@@ -54,6 +56,10 @@ class Node(msgspec.Struct):
     def text(self) -> str | None:
         """Return a scalar's text."""
         return self.value if isinstance(self.value, str) else None
+
+    def is_null(self) -> bool:
+        """Return whether nothing is written, or null."""
+        return isinstance(self.value, str) and self.plain() is None
 
     def walk(self) -> Iterator[Node]:
         """Yield this node and every one below it."""
@@ -91,7 +97,7 @@ def read_lenient(text: str, file: str) -> list[Node]:
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    builder = _Builder()
+    builder = _Builder(text)
     try:
         documents = [builder.build(root, 0) for root in yaml.compose_all(text, Loader=loader)]
     except yaml.MarkedYAMLError as error:
@@ -134,8 +140,11 @@ def starts_of(node: Node, lines: list[str]) -> tuple[tuple[int, int, int], ...]:
 
 
 class _Builder:
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
+        self.text = text
         self.count = 0
+        self.items: set[int] = set()
+        self.mappings: dict[int, Node] = {}
 
     def build(self, node: Any, depth: int) -> Node:
         self.count += 1
@@ -147,7 +156,11 @@ class _Builder:
         if node.id == "scalar":
             return Node(node.value, line, column, node.style or "", node.tag)
         if node.id == "sequence":
-            return Node([self.build(item, depth + 1) for item in node.value], line, column)
+            self.items.update(id(item) for item in node.value)
+            return Node([self.build(item, depth + 1) for item in node.value], line, column, tag=node.tag)
+        template = self.text[node.start_mark.index : node.end_mark.index]
+        if template.startswith("{{") and template.endswith("}}") and any(key.id != "scalar" for key, _ in node.value):
+            return Node(template, line, column)
         mapping: dict[str, Node] = {}
         merged: dict[str, Node] = {}
         for key, value in node.value:
@@ -158,6 +171,11 @@ class _Builder:
                 for source in built.items() if isinstance(built.value, list) else [built]:
                     if isinstance(source.value, dict):
                         merged = source.value | merged
+                for part in value.value if value.id == "sequence" else [value]:
+                    if id(part) in self.mappings and id(part) not in self.items:
+                        self.mappings[id(part)].merged = True
             else:
                 mapping[key.value] = built
-        return Node(merged | mapping, line, column)
+        made = Node(merged | mapping, line, column)
+        self.mappings.setdefault(id(node), made)
+        return made

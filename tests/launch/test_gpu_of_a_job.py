@@ -61,9 +61,65 @@ def test_instance_types(name: str, gpu: str | None, loaded: LoadedMatrix) -> Non
     assert [one.sm for one in scan_text(loaded, "pod.yaml", manifest, ScanOptions(), None).launches] == [sm]
 
 
-def test_what_a_pod_must_not_run_on_is_no_gpu(loaded: LoadedMatrix) -> None:
+def required(*terms: str) -> str:
+    listed = ", ".join(f"{{matchExpressions: [{term}]}}" for term in terms)
+    return f"{{nodeAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: {{nodeSelectorTerms: [{listed}]}}}}}}"
+
+
+def product(*values: str, operator: str = "In") -> str:
+    return f"{{key: nvidia.com/gpu.product, operator: {operator}, values: [{', '.join(values)}]}}"
+
+
+ZONE = "{key: zone, operator: In, values: [a]}"
+TERM = f"{{matchExpressions: [{product('NVIDIA-H200')}]}}"
+
+
+@pytest.mark.parametrize(
+    ("affinity", "sm"),
+    [
+        (required(product("NVIDIA-H200")), "9.0"),
+        (required(f"{ZONE}, {product('NVIDIA-H200')}"), "9.0"),
+        (required(product("NVIDIA-A100-SXM4-40GB", "NVIDIA-A100-SXM4-80GB")), "8.0"),
+        (required(product("NVIDIA-H200"), f"{product('NVIDIA-H200')}, {ZONE}"), "9.0"),
+        (required(product("NVIDIA-H200"), product("NVIDIA-L4")), None),
+        (required(product("NVIDIA-H200"), ZONE), None),
+        (required(product("NVIDIA-H200", "NVIDIA-L4")), None),
+        (required(product("NVIDIA-H200", operator="NotIn")), None),
+        (required(product(operator="Exists")), None),
+        (required(product("'{{ .Values.gpu }}'")), None),
+        (f"{{nodeAffinity: {{preferredDuringSchedulingIgnoredDuringExecution: [{{preference: {TERM}}}]}}}}", None),
+        (f"{{podAntiAffinity: {required(product('NVIDIA-H200'))}}}", None),
+        ("{{ toYaml .Values.affinity }}", None),
+    ],
+)
+def test_only_what_a_pod_must_run_on_is_its_gpu(affinity: str, sm: str | None, loaded: LoadedMatrix) -> None:
     manifest = (
-        "spec:\n  affinity: {a: [{key: nvidia.com/gpu.product, operator: NotIn, values: [NVIDIA-H200]}]}\n"
+        f"spec:\n  affinity: {affinity}\n"
         "  containers:\n  - image: vllm/vllm-openai:v0.25.1\n    args: [--model, Qwen/Qwen3-8B]\n"
     )
-    assert [one.sm for one in scan_text(loaded, "pod.yaml", manifest, ScanOptions(), None).launches] == [None]
+    assert [one.sm for one in scan_text(loaded, "pod.yaml", manifest, ScanOptions(), None).launches] == [sm]
+
+
+@pytest.mark.parametrize(
+    ("resources", "sm"),
+    [
+        ("{accelerators: H100:8}", "9.0"),
+        ("{accelerators: {A100-80GB: 1}}", "8.0"),
+        ("{accelerators: [L4:1]}", "8.9"),
+        ("{accelerators: {L4, A100}}", None),
+        ("{gpu: 'H100:80GB:2'}", "9.0"),
+        ("{gpu: {name: H100, count: 2}}", "9.0"),
+        ("{gpu: {name: [H100, A100]}}", None),
+        ("{gpu: 'H100,A100'}", None),
+        ("{gpu: 80GB..}", None),
+        ("{cpus: 8}", None),
+    ],
+)
+def test_the_gpu_of_a_task(resources: str, sm: str | None, loaded: LoadedMatrix) -> None:
+    task = f"resources: {resources}\nrun: vllm serve Qwen/Qwen3-8B\n"
+    assert [one.sm for one in scan_text(loaded, "task.yaml", task, ScanOptions(), None).launches] == [sm]
+
+
+def test_the_image_of_a_task(loaded: LoadedMatrix) -> None:
+    task = "resources: {image_id: 'docker:vllm/vllm-openai:v0.25.1'}\nrun: vllm serve Qwen/Qwen3-8B\n"
+    assert [one.engine_version for one in scan_text(loaded, "a.yaml", task, ScanOptions(), None).launches] == ["0.25.1"]

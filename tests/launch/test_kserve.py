@@ -82,15 +82,19 @@ def test_a_service_alone(format_: str) -> None:
 
 def test_a_service_with_its_runtime() -> None:
     text = service("vLLM", "--kv-cache-dtype=nvfp4", runtime="vllm-runtime") + RUNTIME
-    merged, runtime = read(text)
+    (merged,) = read(text)
     assert words(merged) == ["--port=8080", "--model=Qwen/Qwen3-8B", "--kv-cache-dtype=nvfp4"]
     assert merged.image is not None
     assert merged.environment.keys() == {"VLLM_LOGGING_LEVEL"}
-    assert (merged.line, runtime.line) == (8, 21)
+    assert merged.line == 8
+    (alone,) = read(RUNTIME)
+    assert "--model=/mnt/models" in words(alone)
     kept = read(service("vLLM", "--seed=1", "s3://bucket/x", "vllm-runtime") + RUNTIME)[0]
     assert "--model=/mnt/models" in words(kept)
-    other = read(service("vLLM", "--seed=1", runtime="another") + RUNTIME)[0]
+    other, unused = read(service("vLLM", "--seed=1", runtime="another") + RUNTIME)
     assert words(other) == ["--model", "Qwen/Qwen3-8B", "--seed=1"]
+    assert [word.text for word in other.elsewhere] == ["the runtime another"]
+    assert unused.line > other.line
 
 
 def test_kserves_own_server() -> None:
@@ -126,3 +130,31 @@ def test_an_llm_service_takes_options_from_a_variable() -> None:
     assert (launch.words[1].line, launch.words[1].column) == (13, 17)
     assert launch.environment.keys() == {"VLLM_LOGGING_LEVEL"}
     assert words(read(LLM_SERVICE % "s3://bucket/x")[0])[0] == "Qwen/Qwen3-32B"
+
+
+WHOLE = """\
+apiVersion: serving.kserve.io/v1alpha2
+kind: LLMInferenceService
+spec:
+  model: {uri: hf://Qwen/Qwen3-32B}
+  speculator:
+    model: {uri: hf://org/draft}
+    config: {method: eagle3, num_speculative_tokens: "6"}
+  parallelism: {tensor: 2}
+  router: {scheduler: {template: {containers: [{name: main, image: x/scheduler, args: [--pool-name, y]}]}}}
+  prefill:
+    parallelism: {tensor: 4}
+    template: {containers: [{name: main, args: [--seed=1]}]}
+"""
+
+
+def test_what_an_llm_service_says_beside_its_containers() -> None:
+    decode, prefill = read(WHOLE)
+    drafted = ["--speculative-config", '{"method": "eagle3", "num_speculative_tokens": 6, "model": "org/draft"}']
+    assert words(decode) == ["Qwen/Qwen3-32B", "--tensor-parallel-size", "2", *drafted]
+    assert words(prefill) == ["Qwen/Qwen3-32B", "--tensor-parallel-size", "4", *drafted, "--seed=1"]
+    assert not read(WHOLE.replace("spec:\n", "spec:\n  runtime: kserve-llm-sglang\n"))
+    named = read(WHOLE.replace("spec:\n", "spec:\n  runtime: mine\n"))
+    assert [[word.text for word in one.elsewhere] for one in named] == [["the runtime mine"]] * 2
+    open_ = read(WHOLE.replace("eagle3", "'${METHOD}'"))[0]
+    assert [word.dynamic for word in open_.words] == [False] * 4 + [True]

@@ -53,6 +53,10 @@ def test_one_launch_for_each_model() -> None:
     assert launch.environment.keys() == {"VLLM_LOGGING_LEVEL"}
 
 
+def test_a_stack_without_engines_starts_none() -> None:
+    assert not read(VALUES.replace('runtimeClassName: ""', "enableEngine: false"))
+
+
 def test_it_is_judged(loaded: LoadedMatrix, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HOME", "/nonexistent")
     scan = scan_text(loaded, "values.yaml", VALUES, ScanOptions(), None)

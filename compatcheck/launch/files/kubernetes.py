@@ -1,44 +1,83 @@
-"""Kubernetes manifests: every container of every pod template, and the GPU its node selector asks for."""
+"""Kubernetes manifests: every container of every pod template, and the GPU that the pod must run on."""
 
 from __future__ import annotations
 
-from compatcheck.launch.files.kserve import kind_of, launches_of_llm_service, launches_of_services
-from compatcheck.launch.files.pods import gpu_of, launches_of_container
-from compatcheck.launch.files.reader import UnreadableError
+import msgspec
+
+from compatcheck.launch.files.embedded import launches_in_config_map, launches_in_values
+from compatcheck.launch.files.kserve import Services, kind_of, text_of
+from compatcheck.launch.files.kserve_llm import launches_of_llm_service
+from compatcheck.launch.files.node_choice import gpu_of
+from compatcheck.launch.files.pods import Maps, Pod
+from compatcheck.launch.files.ray_serve import launches_of_applications
+from compatcheck.launch.files.reader import YAML, has_key, read_documents
 from compatcheck.launch.files.yaml_scripts import launches_in_scalars
 from compatcheck.launch.model import Launch
-from compatcheck.launch.yaml_lenient import YamlError, read_lenient
+from compatcheck.launch.yaml_lenient import Node
+
+_PODS = frozenset({"containers", "initContainers", "ephemeralContainers"})
 
 
 class Kubernetes:
-    """`containers:` wherever a pod specification stands."""
+    """`containers:` wherever a pod specification stands, and what KServe and Ray put in its place."""
 
     name = "kubernetes"
 
     def takes(self, path: str, text: str) -> bool:
-        manifest = "containers:" in text or "apiVersion:" in text
-        return path.endswith((".yaml", ".yml")) and manifest
+        return path.endswith(YAML) and (has_key(text, "containers") or has_key(text, "apiVersion"))
 
     def launches(self, text: str) -> list[Launch]:
-        try:
-            documents = read_lenient(text, "manifest")
-        except YamlError as error:
-            raise UnreadableError(str(error), error.line, error.column) from error
+        documents = [one for document in read_documents(text, "manifest") for one in _listed(document)]
         lines = text.splitlines()
-        found: list[Launch] = launches_of_services(documents, lines)
+        maps = {
+            name: data
+            for d in documents
+            if kind_of(d) == "ConfigMap" and (name := text_of(d.get("metadata", "name"))) and (data := d.get("data"))
+        }
+        services = Services(documents, lines, maps)
+        found = services.launches()
         for document in documents:
+            found += launches_of_applications(document, lines)
             if kind_of(document) == "ConfigMap":
-                found += launches_in_scalars(document, lines)
-            if kind_of(document) == "LLMInferenceService":
-                found += launches_of_llm_service(document, lines)
-                continue
-            for node in document.walk():
-                containers = node.get("containers")
-                if containers is not None and isinstance(containers.value, list):
-                    gpu = gpu_of(node)
-                    for container in containers.value:
-                        found += launches_of_container(container, lines, gpu)
-                model = node.get("model")  # KServe's predictor: a container without the list around it
-                if model is not None and model.get("image") is not None and model.get("args") is not None:
-                    found += launches_of_container(model, lines, gpu_of(node))
+                found += launches_in_config_map(document, lines)
+            elif kind_of(document) == "LLMInferenceService":
+                found += launches_of_llm_service(document, lines, maps)
+            elif not services.uses(document):
+                found += launches_in_values(document, lines) or _pods(document, lines, maps) or _others(document, lines)
         return sorted(found, key=lambda launch: (launch.line, launch.column))
+
+
+def _listed(document: Node) -> list[Node]:
+    """Return the documents of a `kind: List`; any other document alone."""
+    items = document.get("items")
+    return items.items() if items is not None and kind_of(document) == "List" else [document]
+
+
+def _others(document: Node, lines: list[str]) -> list[Launch]:
+    """Return what else reads like a script or a container: steps and templates of Argo, Tekton and others."""
+    spec = document.get("spec")
+    return launches_in_scalars(_without_pods(spec), lines, pods=True) if spec is not None else []
+
+
+def _without_pods(node: Node) -> Node:
+    """Return a node without the containers of pods in it, which were looked at."""
+    if isinstance(node.value, list):
+        return msgspec.structs.replace(node, value=[_without_pods(item) for item in node.value])
+    if not isinstance(node.value, dict):
+        return node
+    kept = {key: _without_pods(value) for key, value in node.value.items() if key not in _PODS}
+    return msgspec.structs.replace(node, value=kept)
+
+
+def _pods(document: Node, lines: list[str], maps: Maps) -> list[Launch]:
+    found: list[Launch] = []
+    for node in document.walk():
+        containers = node.get("containers")
+        if containers is not None and isinstance(containers.value, list):
+            gpu = gpu_of(node)
+            for container in containers.value:
+                found += Pod(container, lines, maps).launches(gpu)
+        model = node.get("model")  # KServe's predictor: a container without the list around it
+        if model is not None and model.get("image") is not None and model.get("args") is not None:
+            found += Pod(model, lines, maps).launches(gpu_of(node))
+    return found

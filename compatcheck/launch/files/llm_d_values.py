@@ -8,12 +8,14 @@ with `--model MODEL`, and `custom`, which is the default, what the container say
 
 from __future__ import annotations
 
-from compatcheck.launch.files.containers import environment_of, launches_of, word_of, words_of
-from compatcheck.launch.files.pods import LABELS
-from compatcheck.launch.files.reader import UnreadableError
+from compatcheck.launch.files.containers import launches_of, word_of
+from compatcheck.launch.files.node_choice import gpu_of, gpus_of, one_of
+from compatcheck.launch.files.pods import Pod, model_of_uri
+from compatcheck.launch.files.reader import YAML, has_key, read_documents
 from compatcheck.launch.model import Launch, Word
-from compatcheck.launch.yaml_lenient import Node, YamlError, read_lenient
+from compatcheck.launch.yaml_lenient import Node
 
+MARK = "modelArtifacts"
 ROLES = ("decode", "prefill")
 _SIZES = (("tensor", "--tensor-parallel-size"), ("data", "--data-parallel-size"))
 
@@ -24,73 +26,71 @@ class LlmDValues:
     name = "llm-d-values"
 
     def takes(self, path: str, text: str) -> bool:
-        return path.endswith((".yaml", ".yml")) and "modelArtifacts:" in text and "apiVersion:" not in text
+        return path.endswith(YAML) and has_key(text, MARK) and not has_key(text, "apiVersion")
 
     def launches(self, text: str) -> list[Launch]:
-        try:
-            documents = read_lenient(text, "values file")
-        except YamlError as error:
-            raise UnreadableError(str(error), error.line, error.column) from error
+        documents = read_documents(text, "values file")
         lines = text.splitlines()
-        found: list[Launch] = []
-        for document in documents:
-            for node in document.walk():
-                artifacts = node.get("modelArtifacts")
-                if artifacts is None:
-                    continue
-                model = model_of(artifacts)
-                for pod in (node.get(role) for role in ROLES):
-                    containers = pod.get("containers") if pod is not None else None
-                    for container in containers.items() if pod is not None and containers is not None else ():
-                        found += _container(container, pod, model, lines)
-        return found
+        return [launch for document in documents for launch in launches_of_llm_d(document, lines)]
+
+
+def launches_of_llm_d(document: Node, lines: list[str]) -> list[Launch]:
+    """Return the launches of the chart's values, wherever a document holds them."""
+    found: list[Launch] = []
+    for node in document.walk():
+        artifacts = node.get(MARK)
+        for role in ROLES if artifacts is not None else ():
+            pod = node.get(role)
+            containers = pod.get("containers") if pod is not None else None
+            created = pod.get("create") if pod is not None else None
+            if pod is None or artifacts is None or containers is None or (created and created.plain() is False):
+                continue
+            for container in containers.items():
+                found += _container(Pod(container, lines), pod, model_of(artifacts))
+    return found
 
 
 def model_of(artifacts: Node) -> Word | None:
-    """Return the model that the chart writes into the command; dynamic where the values do not say it."""
+    """Return the model that the chart writes into the command; None where the values do not say it."""
     uri, name = artifacts.get("uri"), artifacts.get("name")
-    for node in (uri, name):
-        if node is None or not node.text():
-            continue
-        protocol, separator, rest = (node.text() or "").partition("://")
-        word = word_of(node)
-        if not separator:
-            return word
-        parts = [part for part in rest.split("/") if part]
-        if protocol == "hf" and len(parts) >= 2:
-            return Word("/".join(parts[:2]), word.line, word.column, word.dynamic)
-        if protocol == "pvc+hf" and len(parts) >= 3:
-            return Word("/".join(parts[-2:]), word.line, word.column, word.dynamic)
-        if protocol == "pvc" and len(parts) >= 2:
-            mount = artifacts.get("mountPath")
-            folder = (mount.text() if mount is not None else None) or "/model-cache"
-            return Word("/".join([folder, *parts[1:]]), word.line, word.column, word.dynamic)
-    return None
+    stored = model_of_uri(uri)
+    if stored is not None:
+        return stored
+    protocol, separator, rest = ((uri.text() if uri is not None else None) or "").partition("://")
+    if uri is not None and uri.text() and not separator:
+        return word_of(uri)
+    parts = [part for part in rest.split("/") if part]
+    if uri is not None and protocol == "pvc" and len(parts) >= 2:
+        mount = artifacts.get("mountPath")
+        folder = (mount.text() if mount is not None else None) or "/model-cache"
+        word = word_of(uri)
+        return Word("/".join([folder, *parts[1:]]), word.line, word.column, word.dynamic)
+    return word_of(name) if name is not None and name.text() and "://" not in (name.text() or "") else None
 
 
-def _container(container: Node, pod: Node | None, model: Word | None, lines: list[str]) -> list[Launch]:
+def _container(own: Pod, pod: Node, model: Word | None) -> list[Launch]:
+    container = own.container
     kind = container.get("modelCommand")
-    environment = environment_of(container.get("env"))
-    args = words_of(container.get("args"), lines) or []
-    entrypoint = words_of(container.get("command"), lines)
-    gpu = _gpu(pod) if pod is not None else None
+    args = own.words("args") or []
+    entrypoint = own.words("command")
     if kind is not None and kind.text() in ("vllmServe", "imageDefault"):
         served = kind.text() == "vllmServe"
         entrypoint = [_at(kind, "vllm"), _at(kind, "serve")] if served else None
-        named = model or Word("modelArtifacts.uri", kind.line, kind.column, dynamic=True)
-        args = [*([] if served else [_at(kind, "--model")]), named, *_sizes(pod), *args]
-    return launches_of(container.get("image"), entrypoint, args, environment, container, gpu)
+        known = model or Word(f"{MARK}.uri", kind.line, kind.column, dynamic=True)
+        args = [*([] if served else [_at(kind, "--model")]), known, *_sizes(pod), *args]
+    image = container.get("image")
+    return launches_of(image, entrypoint, args, own.environment, container, _gpu(pod), own.env_files, own.elsewhere)
 
 
 def _at(node: Node, text: str) -> Word:
     return Word(text, node.line, node.column)
 
 
-def _sizes(pod: Node | None) -> list[Word]:
+def _sizes(pod: Node) -> list[Word]:
     """Return the parallel sizes that the chart passes on: those above 1."""
     words: list[Word] = []
     for key, option in _SIZES:
-        node = pod.get("parallelism", key) if pod is not None else None
+        node = pod.get("parallelism", key)
         text = node.text() if node is not None else None
         if node is not None and text and text != "1":
             words += [_at(node, option), word_of(node)]
@@ -98,8 +98,6 @@ def _sizes(pod: Node | None) -> list[Word]:
 
 
 def _gpu(pod: Node) -> Word | None:
-    """Return the GPU that `acceleratorTypes:` asks for by a node label, where it is one."""
+    """Return the GPU that `acceleratorTypes:` asks for by a node label, where it is one, or the pod itself does."""
     label, values = pod.get("acceleratorTypes", "labelKey"), pod.get("acceleratorTypes", "labelValues")
-    if label is None or label.text() not in LABELS or values is None or len(values.items()) != 1:
-        return None
-    return word_of(values.items()[0])
+    return one_of(gpus_of(label, values)) or gpu_of(pod)

@@ -10,14 +10,14 @@ from compatcheck.launch.files.compose import Compose
 from compatcheck.launch.files.dockerfile import Dockerfile
 from compatcheck.launch.files.kubernetes import Kubernetes
 from compatcheck.launch.files.llm_d_values import LlmDValues
+from compatcheck.launch.files.marks import may_launch
 from compatcheck.launch.files.moving import moved
 from compatcheck.launch.files.production_stack import ProductionStack
 from compatcheck.launch.files.python_file import PythonFile
-from compatcheck.launch.files.ray_serve import MARKS, RayServe
+from compatcheck.launch.files.ray_serve import RayServe
 from compatcheck.launch.files.reader import Reader, UnreadableError
 from compatcheck.launch.files.yaml_scripts import YamlScripts
 from compatcheck.launch.model import Launch
-from compatcheck.launch.programs import TELLING
 
 _FENCE = re.compile(r"^(?P<indent>[ \t>]*)(?P<mark>`{3,}|~{3,})\s*(?P<language>[\w+.-]*)")
 _PYTHON = frozenset({"python", "py", "python3"})
@@ -38,7 +38,7 @@ class Markdown:
     def launches(self, text: str) -> list[Launch]:
         found: list[Launch] = []
         for language, body, line, indent in _blocks(text):
-            if "vllm" in body.lower() or any(mark in body for mark in (*MARKS, *TELLING)):
+            if may_launch(body):
                 found += [moved(launch, line - 1, indent) for launch in _read(language, body)]
         return found
 

@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import msgspec
 
-from compatcheck.launch.model import Launch, Word
+from compatcheck.launch.model import Launch, Setting, Word
+
+_Placed = TypeVar("_Placed", Word, Setting, Launch)
 
 
 def moved(launch: Launch, lines: int, columns: int) -> Launch:
-    """Return a launch with its places counted in the whole file."""
+    """Return a launch whose text starts below so many lines and behind so many columns of the whole file."""
+    return _replaced(launch, lines, columns, fixed=False)
 
-    def word(item: Word | None) -> Word | None:
-        if item is None:
-            return None
-        return msgspec.structs.replace(item, line=item.line + lines, column=item.column + columns)
+
+def pinned(launch: Launch, line: int, column: int) -> Launch:
+    """Return a launch of which every part stands at one place, where those of its text cannot be counted."""
+    return _replaced(launch, line, column, fixed=True)
+
+
+def _replaced(launch: Launch, lines: int, columns: int, *, fixed: bool) -> Launch:
+    def at(item: _Placed) -> _Placed:
+        line, column = (lines, columns) if fixed else (item.line + lines, item.column + columns)
+        return msgspec.structs.replace(item, line=line, column=column)
 
     return msgspec.structs.replace(
-        launch,
-        words=tuple(placed for item in launch.words if (placed := word(item)) is not None),
-        settings=tuple(
-            msgspec.structs.replace(s, line=s.line + lines, column=s.column + columns) for s in launch.settings
-        ),
-        environment={name: placed for name, item in launch.environment.items() if (placed := word(item)) is not None},
-        image=word(launch.image),
-        gpu=word(launch.gpu),
-        engine_version=word(launch.engine_version),
-        line=launch.line + lines,
-        column=launch.column + columns,
+        at(launch),
+        words=tuple(at(item) for item in launch.words),
+        settings=tuple(at(item) for item in launch.settings),
+        environment={name: at(item) for name, item in launch.environment.items()},
+        env_files=tuple(at(item) for item in launch.env_files),
+        elsewhere=tuple(at(item) for item in launch.elsewhere),
+        image=at(launch.image) if launch.image is not None else None,
+        gpu=at(launch.gpu) if launch.gpu is not None else None,
+        engine_version=at(launch.engine_version) if launch.engine_version is not None else None,
     )

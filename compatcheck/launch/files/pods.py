@@ -1,92 +1,122 @@
-"""What readers of manifests and of charts share: the launches of a pod's container, and the GPU that a pod asks for."""
+"""What readers of manifests and of charts share: the launches of a pod's container, and the model of a storage URI."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import msgspec
 
-from compatcheck.launch.files.containers import environment_of, launches_of, word_of, words_of
-from compatcheck.launch.files.instance_types import LABELS as INSTANCES
-from compatcheck.launch.files.instance_types import gpu_of_instance
+from compatcheck.launch.files.containers import environment_of, launches_of, named, word_of, words_of
 from compatcheck.launch.model import Launch, Word
+from compatcheck.launch.placeholders import Edit, edited, is_open
 from compatcheck.launch.yaml_lenient import Node
 
-LABELS = ("nvidia.com/gpu.product", "cloud.google.com/gke-accelerator")
-"""Labels of nodes that name the GPU: NVIDIA's GPU feature discovery, and Google's clusters."""
-_REFERENCE = re.compile(r"\$\(([A-Za-z_]\w*)\)")
+_REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][\w.-]*)\)")
 
 
-def launches_of_container(container: Node, lines: list[str], gpu: Word | None) -> list[Launch]:
-    """In Kubernetes `command` is the entrypoint and `args` what is given to it; `$(NAME)` is a variable of `env`."""
-    environment = environment_of(container.get("env"))
-    return launches_of(
-        container.get("image"),
-        _filled(words_of(container.get("command"), lines), environment),
-        _filled(words_of(container.get("args"), lines), environment),
-        environment,
-        container,
-        gpu,
-        _sources(container.get("envFrom")),
-    )
+MAX_FILLED = 10_000
+"""Characters that variables put into one text; behind them references stay as they are."""
+Maps = Mapping[str, Node]
+"""Name of a ConfigMap of the same file -> its data."""
 
 
-def _filled(words: list[Word] | None, environment: dict[str, Word]) -> list[Word] | None:
-    """Return words with `$(NAME)` replaced where the container's own environment says what it is."""
-    if words is None:
-        return None
-    known = {name: word.text for name, word in environment.items() if not word.dynamic}
-    filled: list[Word] = []
-    for word in words:
-        text = _REFERENCE.sub(lambda match: known.get(match[1], match[0]), word.text)
-        open_ = word.dynamic and bool(_REFERENCE.search(text) or "$" in text)
-        filled.append(word if text == word.text else msgspec.structs.replace(word, text=text, dynamic=open_))
-    return filled
+class Pod:
+    """The parts of one container of a pod; `elsewhere` are those that the file does not hold.
 
+    In Kubernetes `command` is the entrypoint and `args` what is given to it; `$(NAME)` is a variable of `env`, and `$$`
+    a dollar.
+    """
 
-def _sources(node: Node | None) -> tuple[Word, ...]:
-    """Return the config maps and secrets whose every key becomes a variable; what they hold is in the cluster."""
-    found: list[Word] = []
-    for item in node.items() if node is not None else ():
-        for kind, title in (("configMapRef", "config map"), ("secretRef", "secret")):
-            name = item.get(kind, "name")
-            if name is not None and name.text():
-                found.append(Word(f"{title} {name.text()}", name.line, name.column, dynamic=True))
-    return tuple(found)
+    def __init__(self, container: Node, lines: list[str], maps: Maps = MappingProxyType({})) -> None:
+        self.container = container
+        self.lines = lines
+        self.maps = maps
+        self.elsewhere: list[Word] = []
+        self.environment: dict[str, Word] = {}
+        self.env_files = self._sources(container.get("envFrom"))
+        self._set_environment()
 
+    def words(self, key: str) -> list[Word] | None:
+        """Return the words of `command` or `args`."""
+        return self.words_of(self.container.get(key), key)
 
-def gpu_of(pod: Node) -> Word | None:
-    """Return the GPU that a pod's node selector or affinity names, by itself or by the type of the instance."""
-    for label in LABELS + INSTANCES:
-        selector = pod.get("nodeSelector", label)
-        if selector is not None and (gpu := _gpu(label, selector)) is not None:
-            return gpu
-    for terms in (pod.get("affinity"), pod.get("nodeSelectorTerms")):
-        for node in terms.walk() if terms is not None else ():
-            key, values, operator = node.get("key"), node.get("values"), node.get("operator")
-            label = (key.text() if key is not None else None) or ""
-            chosen = operator is None or operator.text() == "In"
-            if label in LABELS + INSTANCES and chosen and values is not None and len(values.items()) == 1:
-                gpu = _gpu(label, values.items()[0])
-                if gpu is not None:
-                    return gpu
-    return None
+    def words_of(self, node: Node | None, title: str) -> list[Word] | None:
+        """Return the words of another part that ends in the command."""
+        return words_of(node, self.lines, self.elsewhere, title, self.filled)
 
+    def filled(self, word: Word) -> Word:
+        """Return a text with `$(NAME)` replaced where the container's own environment says what it is."""
+        edits: list[Edit] = []
+        room = MAX_FILLED
+        for match in _REFERENCE.finditer(word.text):
+            value = self.environment.get(match[1]) if match[1] else None
+            if match[0] == "$$":
+                edits.append((match.start(), match.end(), "$"))
+            elif value is not None and not value.dynamic and len(value.text) <= room:
+                edits.append((match.start(), match.end(), value.text))
+                room -= len(value.text)
+        return edited(word, edits)
 
-def _gpu(label: str, node: Node) -> Word | None:
-    """Return the GPU that a label's value stands for; None where it stands for none."""
-    text = node.text()
-    if not text:
-        return None
-    named = gpu_of_instance(text) if label in INSTANCES else text
-    return None if named is None else msgspec.structs.replace(word_of(node), text=named)
+    def launches(self, gpu: Word | None) -> list[Launch]:
+        """Return the launches of the container."""
+        return launches_of(
+            self.container.get("image"),
+            self.words("command") or None,  # one that is not known, or empty, leaves the image's own
+            self.words("args"),
+            self.environment,
+            self.container,
+            gpu,
+            self.env_files,
+            self.elsewhere,
+        )
+
+    def _set_environment(self) -> None:
+        """Set the variables, each filled from those before it."""
+        own = environment_of(self.container.get("env"), self.elsewhere)
+        for name, word in (own | self._from_maps(self.container.get("env"))).items():
+            known = word if not word.text else self.filled(word)
+            changed = known.text != word.text
+            self.environment[name] = msgspec.structs.replace(known, dynamic=is_open(known.text)) if changed else known
+
+    def _from_maps(self, env: Node | None) -> dict[str, Word]:
+        """Return the variables whose values a ConfigMap of this file has."""
+        found: dict[str, Word] = {}
+        for item in env.items() if env is not None else ():
+            name, reference = item.get("name"), item.get("valueFrom", "configMapKeyRef")
+            source = reference.get("name") if reference is not None else None
+            key = reference.get("key") if reference is not None else None
+            data = self.maps.get((source.text() if source is not None else None) or "")
+            value = data.get((key.text() if key is not None else None) or "") if data is not None else None
+            if name is not None and name.text() and value is not None and value.text() is not None:
+                found[name.text() or ""] = word_of(value)
+        return found
+
+    def _sources(self, node: Node | None) -> tuple[Word, ...]:
+        """Return the config maps and secrets whose every key becomes a variable and that this file does not have."""
+        found: list[Word] = []
+        for item in node.items() if node is not None and not node.is_null() else ():
+            for kind, title in (("configMapRef", "config map"), ("secretRef", "secret")):
+                name = item.get(kind, "name")
+                data = self.maps.get(name.text() or "") if name is not None and title == "config map" else None
+                if data is not None and item.get("prefix") is None:
+                    self.environment |= environment_of(data, self.elsewhere)
+                elif name is not None and name.text():
+                    found.append(named(title, name))
+            if item.text():
+                self.elsewhere.append(named("envFrom", item))
+        return tuple(found)
 
 
 def model_of_uri(node: Node | None) -> Word | None:
-    """Return the model of `hf://ORG/NAME`; None for storage whose content is not known."""
-    protocol, separator, rest = ((node.text() if node is not None else None) or "").partition("://")
-    parts = [part for part in rest.partition("@")[0].split("/") if part]
-    if node is None or not separator or protocol != "hf" or len(parts) < 2:
+    """Return the model of `hf://ORG/NAME`, or of `pvc+hf://CLAIM/.../ORG/NAME`; None for other storage."""
+    if node is None:
         return None
     word = word_of(node)
-    return Word("/".join(parts[:2]).partition(":")[0], word.line, word.column, word.dynamic)
+    protocol, separator, rest = word.text.partition("://")
+    parts = [part for part in rest.partition("@")[0].split("/") if part]
+    if not separator or len(parts) < {"hf": 2, "pvc+hf": 3}.get(protocol, len(parts) + 1):
+        return None
+    chosen = parts[:2] if protocol == "hf" else parts[-2:]
+    return msgspec.structs.replace(word, text="/".join(chosen).partition(":")[0])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Protocol
 
 from compatcheck.launch.model import Launch
+from compatcheck.launch.yaml_lenient import Node, YamlError, read_lenient
 
 
 class UnreadableError(ValueError):
@@ -26,3 +28,19 @@ class Reader(Protocol):
 
     def launches(self, text: str) -> list[Launch]:
         """Return the launches in the text, in order. Raises `UnreadableError`; runs nothing."""
+
+
+YAML = (".yaml", ".yml")
+
+
+def has_key(text: str, key: str) -> bool:
+    """Return whether a YAML text has a key somewhere, quoted as in JSON or not."""
+    return re.search(rf"\b{re.escape(key)}[\"']?\s*:", text) is not None
+
+
+def read_documents(text: str, title: str) -> list[Node]:
+    """Return the documents of a YAML text, which `title` names where it cannot be read. Raises `UnreadableError`."""
+    try:
+        return read_lenient(text, title)
+    except YamlError as error:
+        raise UnreadableError(str(error), error.line, error.column) from error
