@@ -299,9 +299,8 @@ def test_options_of_graphs_drafts_and_prefill(options: str, fields: dict[str, An
 
 
 def test_drafts_that_two_options_describe_are_one(loaded: LoadedMatrix) -> None:
-    verdict = judge(
-        loaded, "vllm serve org/model --spec-method mtp --spec-tokens 2", engine_version="0.33.0", sm="9.0", head_size=64
-    )
+    script = "vllm serve org/model --spec-method mtp --spec-tokens 2"
+    verdict = judge(loaded, script, engine_version="0.33.0", sm="9.0", head_size=64)
     assert [f.message for f in verdict.lead.findings if f.code == "launch-draft-not-judged"] == [
         "Speculative decoding with mtp: its layers select a backend of their own, which this answer leaves out."
     ]
