@@ -157,6 +157,7 @@ def _hf_config_path(facts: OptionFacts, setting: Setting) -> str:
 def _skip_layers(facts: OptionFacts, setting: Setting) -> str:
     values = setting.value if isinstance(setting.value, list) else [setting.value]
     facts.skip_layers = tuple(str(value) for value in values)
+    facts.places["skip_layers"] = (setting.line, setting.column)
     return "layers that keep the model's dtype in the cache"
 
 

@@ -341,6 +341,8 @@ def test_compression_ratios_are_deepseek_v4s(loaded: LoadedMatrix, sm: str, pick
 def test_the_engines_names_in_any_case(
     field: str, given: str, taken: str, wrong: str, said: str, loaded: LoadedMatrix
 ) -> None:
-    assert getattr(normalise(loaded.matrix, Configuration(**{field: given})).facts, field) == taken
+    values: dict[str, Any] = {field: given}
+    assert getattr(normalise(loaded.matrix, Configuration(**values)).facts, field) == taken
+    values[field] = wrong
     with pytest.raises(ConfigurationError, match=said):
-        normalise(loaded.matrix, Configuration(**{field: wrong}))
+        normalise(loaded.matrix, Configuration(**values))
