@@ -105,6 +105,25 @@ MODEL_CODES = (
         ("TurboQuant KV cache is not supported for hybrid (attention + Mamba) models.",),
     ),
     LaunchCode(
+        "launch-turboquant-skip-names",
+        "Beside a TurboQuant cache the release takes skipped layers by number only",
+        "config",
+        "unsupported",
+        "Up to 0.31 the layers of --kv-cache-dtype-skip-layers are sorted as numbers together with those that "
+        "TurboQuant leaves out by itself; sliding_window is none.",
+        "Use 0.32 or newer, give the numbers of the layers, or use --kv-cache-dtype fp8.",
+        ("invalid literal for int() with base 10: 'sliding_window'",),
+    ),
+    LaunchCode(
+        "launch-turboquant-windows",
+        "TurboQuant beside layers with a window is reported not to work",
+        "init",
+        "degraded",
+        "Pages of packed slots and 16-bit pages share one pool, and their sizes are asked of the first layer's "
+        "backend. Nobody has run it here.",
+        "Use --kv-cache-dtype fp8.",
+    ),
+    LaunchCode(
         "launch-linear-backend-other-layers",
         "The forced linear backend has no kernel for some layers of the checkpoint",
         "init",

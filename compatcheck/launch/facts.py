@@ -19,7 +19,7 @@ from compatcheck.launch.model import Launch, LaunchFacts, Layer, Placed, Report,
 from compatcheck.launch.model_reading import ModelReader
 from compatcheck.launch.option_facts import OptionFacts
 from compatcheck.launch.option_reading import read_options
-from compatcheck.launch.packed_cache import hybrid_finding, is_packed, open_layers, with_boundary
+from compatcheck.launch.packed_cache import hybrid_finding, is_packed, names_finding, open_layers, with_boundary
 from compatcheck.launch.parsing import OptionReader
 from compatcheck.launch.whole_model import model_findings
 from compatcheck.launch.windows import hybrid_manager
@@ -111,7 +111,7 @@ class _Reader:
                 self.fields[field] = value
                 self.places.pop(field, None)
         linear, wrong = self._linear(name, model, options, environment)
-        layers = self._packed([self._own_facts(layer, options) for layer in layers], name, model)
+        layers = self._packed([self._own_facts(layer, options) for layer in layers], name, model, options)
         hybrid = hybrid_manager(options.hybrid_off, options.connector, self.flags.release, events=options.kv_events)
         for field, finding in model_findings(
             name, model.config, layers, self.fields, options, environment, hybrid, self.flags.release
@@ -220,14 +220,19 @@ class _Reader:
         placed = [Placed(finding, *_at(environment.linear.get("VLLM_DISABLED_KERNELS", here))) for finding in wrong]
         return plan, placed + [Placed(finding, here.line, here.column) for finding in plan.findings]
 
-    def _packed(self, layers: list[Layer], name: str | None, model: ModelReader) -> tuple[Layer, ...]:
+    def _packed(
+        self, layers: list[Layer], name: str | None, model: ModelReader, options: OptionFacts
+    ) -> tuple[Layer, ...]:
         """Split off the layers that a TurboQuant cache leaves out, and find what it cannot be used with."""
         dtype = self.fields.get("kv_cache_dtype")
         if not is_packed(dtype):
             return tuple(layers)
-        refused = hybrid_finding(name, str(dtype), layers, self.flags.release)
-        if refused is not None:
-            self.findings.append(Placed(refused, *self.places.get("kv_cache_dtype", (self.launch.line, 1))))
+        for field, refused in (
+            ("kv_cache_dtype", hybrid_finding(name, str(dtype), layers, self.flags.release)),
+            ("skip_layers", names_finding(str(dtype), options.skip_layers, self.flags.release)),
+        ):
+            if refused is not None:
+                self.findings.append(Placed(refused, *self.places.get(field, (self.launch.line, 1))))
         missing = open_layers(self.fields.get("backend"), known=model.config is not None)
         model.missing += [missing] if missing else []
         return with_boundary(layers, known=model.config is not None)

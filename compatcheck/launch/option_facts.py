@@ -24,6 +24,7 @@ class OptionFacts:
         """What the launch says of the hybrid KV-cache manager."""
         self.connector: str | None = None
         self.kv_events = False
+        self.eager = False
         self.decode_context_parallel = 1
         self.prefill_context_parallel = 1
         self.text_only = False

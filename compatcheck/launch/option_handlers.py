@@ -11,7 +11,7 @@ from compatcheck.launch.flag_table import takes_keyword
 from compatcheck.launch.kernel_config import read_kernel_config
 from compatcheck.launch.model import Placed, Setting
 from compatcheck.launch.option_facts import OptionFacts
-from compatcheck.resolve.normalise import KV_SPELLINGS
+from compatcheck.resolve.normalise import CUDAGRAPH_MODES, KV_SPELLINGS
 from compatcheck.resolve.verdict import FindingSource
 
 
@@ -64,11 +64,13 @@ def _attention_config(facts: OptionFacts, setting: Setting) -> str:
         if key == "backend" and isinstance(value, str):
             if value.lower() != "auto":
                 facts.set("backend", value.upper(), setting)
+        elif key == "mla_prefill_backend" and isinstance(value, str):
+            facts.set("mla_prefill_backend", value.upper(), setting)
         elif key == "backend_per_kind" and isinstance(value, dict):
             facts.backend_per_kind = {k: v.upper() for k, v in value.items() if isinstance(v, str)}
         elif key == "flash_attn_version" and isinstance(value, int):
             facts.set("flash_attn_version", value, setting)
-        elif key in ("use_trtllm_attention", "use_non_causal"):
+        elif key in ("use_trtllm_attention", "use_non_causal", "use_prefill_query_quantization"):
             truth = _truth(value)
             if truth is not None:
                 facts.set(key, truth, setting)
@@ -155,6 +157,7 @@ def _hf_config_path(facts: OptionFacts, setting: Setting) -> str:
 def _skip_layers(facts: OptionFacts, setting: Setting) -> str:
     values = setting.value if isinstance(setting.value, list) else [setting.value]
     facts.skip_layers = tuple(str(value) for value in values)
+    facts.places["skip_layers"] = (setting.line, setting.column)
     return "layers that keep the model's dtype in the cache"
 
 
@@ -205,7 +208,28 @@ def _optimization_level(facts: OptionFacts, setting: Setting) -> str:
             source=FindingSource(ref="vllm/config/vllm.py:OptimizationLevel@0.33.0"),
         )
         facts.findings.append(Placed(finding, setting.line, setting.column))
+    mode = {"0": "NONE", "1": "PIECEWISE"}.get(str(setting.value).removeprefix("O"))
+    if mode is not None and "cudagraph_mode" not in facts.fields:
+        facts.set("cudagraph_mode", mode, setting)
     return "how much is compiled"
+
+
+def _enforce_eager(facts: OptionFacts, setting: Setting) -> str:
+    if setting.value is True:
+        facts.eager = True
+        facts.set("cudagraph_mode", "NONE", setting)
+    return "whether CUDA graphs are captured"
+
+
+def _compilation_config(facts: OptionFacts, setting: Setting) -> str:
+    """Take cudagraph_mode, which wins over the level of -O and gives way to --enforce-eager.
+
+    Source: vllm/config/vllm.py:VllmConfig.__post_init__@0.33.0.
+    """
+    mode = setting.value.get("cudagraph_mode") if isinstance(setting.value, dict) else None
+    if isinstance(mode, str) and mode.upper() in CUDAGRAPH_MODES and not facts.eager:
+        facts.set("cudagraph_mode", mode.upper(), setting)
+    return "how much is compiled, and which CUDA graphs are captured"
 
 
 def _model(facts: OptionFacts, setting: Setting) -> str:
@@ -214,11 +238,30 @@ def _model(facts: OptionFacts, setting: Setting) -> str:
 
 def _speculative(facts: OptionFacts, setting: Setting) -> str:
     if isinstance(setting.value, dict):
-        facts.speculative = setting.value
-        facts.places["speculative"] = (setting.line, setting.column)
-        if setting.value.get("enable_adaptive_verification"):
+        _draft(facts, setting, {str(key).replace("-", "_"): value for key, value in setting.value.items()})
+        if facts.speculative.get("enable_adaptive_verification"):
             facts.set("use_adaptive_verification", True, setting)
     return "speculative decoding; its draft model's own attention is not looked at"
+
+
+def _speculative_key(key: str) -> Callable[[OptionFacts, Setting], str]:
+    """Read an option that the engine writes into the speculative configuration.
+
+    Source: vllm/engine/arg_utils.py:EngineArgs.create_speculative_config@0.33.0.
+    """
+
+    def handle(facts: OptionFacts, setting: Setting) -> str:
+        if setting.value is not None:
+            _draft(facts, setting, {key: setting.value})
+        return "speculative decoding; its draft model's own attention is not looked at"
+
+    return handle
+
+
+def _draft(facts: OptionFacts, setting: Setting, said: dict[str, Any]) -> None:
+    facts.speculative = {**facts.speculative, **said}
+    facts.places["speculative"] = (setting.line, setting.column)
+    facts.set("use_spec_decode", True, setting)
 
 
 HANDLERS: dict[str, Callable[[OptionFacts, Setting], str]] = {
@@ -241,10 +284,15 @@ HANDLERS: dict[str, Callable[[OptionFacts, Setting], str]] = {
     "--disable-sliding-window": _no_sliding_window,
     "--kv-events-config": _kv_events,
     "--optimization-level": _optimization_level,
+    "--enforce-eager": _enforce_eager,
+    "--compilation-config": _compilation_config,
     "--linear-backend": _linear_backend,
     "--kernel-config": read_kernel_config,
     "--disable-hybrid-kv-cache-manager": _hybrid_manager,
     "--speculative-config": _speculative,
+    "--spec-method": _speculative_key("method"),
+    "--spec-model": _speculative_key("model"),
+    "--spec-tokens": _speculative_key("num_speculative_tokens"),
     "--model": _model,
 }
 """Every option that decides, and its reader; adding one is one function and one line."""
@@ -259,5 +307,7 @@ LACKING: dict[str, str | None] = {
     "--linear-backend": None,
     "--kernel-config": None,
     "--kv-events-config": None,
+    "--enforce-eager": None,
+    "--compilation-config": None,
 }
 """Option -> the configuration field that is missing without its value; None where the model's own facts say it."""

@@ -20,6 +20,8 @@ from compatcheck.resolve.verdict import Finding, FindingSource
 BOUNDARY = "boundary_attention"
 HYBRIDS_SINCE = "0.21.0"
 """First release that takes hybrid models, without boundary layers; before, they were refused."""
+NAMES_SINCE = "0.32.0"
+"""First release whose skipped layers may be named by kind beside a TurboQuant cache."""
 _EACH_SIDE = 2
 _FORCED = ("TURBOQUANT", "ULTRAQUANT")
 
@@ -64,4 +66,28 @@ def hybrid_finding(name: str | None, dtype: str, layers: Sequence[Layer], releas
         "requires uniform attention layers.",
         exception="NotImplementedError",
         source=FindingSource("vllm/engine/arg_utils.py:EngineArgs.create_engine_config@0.20.0"),
+    )
+
+
+def names_finding(dtype: str, skipped: Sequence[str], release: str) -> Finding | None:
+    """Return the finding for a skipped layer that is no number, in a release that sorts them as numbers."""
+    named = next((word for word in skipped if not word.strip().isdigit()), None)
+    if named is None or not dtype.startswith("turboquant_") or parse(release) >= parse(NAMES_SINCE):
+        return None
+    return findings.make(
+        "launch-turboquant-skip-names",
+        "Beside a TurboQuant cache the release takes skipped layers by number only",
+        f"vLLM {release} sorts the layers of --kv-cache-dtype-skip-layers as numbers together with those that {dtype} "
+        f"leaves out by itself, and fails at {named!r}.",
+        effect="unsupported",
+        fix=f"Use vLLM {NAMES_SINCE} or newer, give the numbers of the layers, or use --kv-cache-dtype fp8.",
+        required=f"vLLM >= {NAMES_SINCE}, or numbers",
+        actual=named,
+        words=f"invalid literal for int() with base 10: {named!r}",
+        exception="ValueError",
+        source=FindingSource("vllm/engine/arg_utils.py:EngineArgs.create_engine_config@0.20.0"),
+        more=(
+            FindingSource("vllm/engine/arg_utils.py:EngineArgs.create_engine_config@0.31.0"),
+            FindingSource("https://github.com/vllm-project/vllm/pull/54599", kind="thread"),
+        ),
     )

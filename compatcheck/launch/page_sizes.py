@@ -2,7 +2,8 @@
 
 The hybrid KV-cache manager gives all groups of layers pages of one size. Up to 0.23 it could only put more tokens on
 the smaller pages, which takes sizes that divide each other; from 0.24 on it pads them. A scale for each token and head
-(4 bytes beside each head's data) breaks the 2:1 of head sizes 256 and 512, and so does another mix of dtypes.
+(4 bytes beside each head's data) breaks the 2:1 of head sizes 256 and 512, and so does another mix of dtypes, such as
+TurboQuant beside layers with a window that keep 16 bits.
 
 Sources: vllm/v1/core/kv_cache_utils.py:unify_kv_cache_spec_page_size@0.19.1, @0.23.0 and @0.24.0,
 vllm/v1/kv_cache_interface.py:AttentionSpec.page_size_bytes@0.23.0,
@@ -26,6 +27,13 @@ STRIDES_READ_SINCE = "0.26.0"
 _SCALED = ("int8_per_token_head", "fp8_per_token_head")
 _BYTES = {"auto": 2.0, "bfloat16": 2.0, "float16": 2.0, "fp8": 1.0, "fp8_e4m3": 1.0, "fp8_e5m2": 1.0, "nvfp4": 0.5625}
 _SCALE_BYTES = 4
+_SLOTS = {
+    "turboquant_k8v4": (8, 4),
+    "turboquant_4bit_nc": (4, 4),
+    "turboquant_k3v4_nc": (3, 4),
+    "turboquant_3bit_nc": (3, 3),
+}
+"""Bits of a key's and of a value's element."""
 _PADDED = FindingSource("vllm/v1/core/kv_cache_utils.py:unify_kv_cache_spec_page_size@0.24.0")
 
 
@@ -42,9 +50,11 @@ def page_finding(
     counted = any(isinstance(facts.get("num_kv_heads"), int) for facts in (common, *(layer.facts for layer in layers)))
     unit = "a token" if counted else "a token and KV head"
     told = ", ".join(f"{size} bytes {unit} in {kind} layers" for kind, size in sizes.items())
-    if parse(release) < parse(PADS_SINCE):
-        return _refused(name, told, release)
     dtype = str(common.get("kv_cache_dtype"))
+    if parse(release) < parse(PADS_SINCE):
+        return _refused(name, told, dtype, release)
+    if dtype in _SLOTS:
+        return _mixed(told, dtype, release)
     if dtype not in _SCALED:
         return None
     if parse(release) < parse(STRIDES_READ_SINCE):
@@ -74,7 +84,9 @@ def _sizes(layers: Sequence[Layer], common: dict[str, Any]) -> dict[str, int] | 
         dtype = str(facts.get("kv_cache_dtype") or "auto")
         if not isinstance(head, int):
             return None
-        if dtype in _SCALED:
+        if dtype in _SLOTS:
+            each = _slot(dtype, head) / 2
+        elif dtype in _SCALED:
             each = float(head + _SCALE_BYTES)
         elif dtype in _BYTES:
             each = head * _BYTES[dtype]
@@ -84,10 +96,21 @@ def _sizes(layers: Sequence[Layer], common: dict[str, Any]) -> dict[str, int] | 
     return found
 
 
+def _slot(dtype: str, head: int) -> int:
+    """Return the bytes of a key and a value together, rounded up to an even number.
+
+    Source: vllm/model_executor/layers/quantization/turboquant/config.py:TurboQuantConfig.slot_size_aligned@0.20.0.
+    """
+    key, value = _SLOTS[dtype]
+    norm = 0 if key == 8 else 2
+    size = -(-head * key // 8) + norm + -(-head * value // 8) + _SCALE_BYTES
+    return size + size % 2
+
+
 _POOLED = frozenset({"full_attention", "sliding_attention"})
 
 
-def _refused(name: str | None, told: str, release: str) -> Finding:
+def _refused(name: str | None, told: str, dtype: str, release: str) -> Finding:
     return findings.make(
         "launch-pages-do-not-divide",
         "The pages of the model's layers do not divide each other",
@@ -95,7 +118,9 @@ def _refused(name: str | None, told: str, release: str) -> Finding:
         "divide the larger.",
         effect="unsupported",
         bites="init",
-        why="A scale for each token and head adds 4 bytes to each head: 256 and 512 become 260 and 516.",
+        why="TurboQuant packs a key and a value into a slot that no 16-bit page is a multiple of."
+        if dtype in _SLOTS
+        else "A scale for each token and head adds 4 bytes to each head: 256 and 512 become 260 and 516.",
         fix=f"Use vLLM {STRIDES_READ_SINCE} or newer, or --kv-cache-dtype fp8; --disable-hybrid-kv-cache-manager plans "
         "all layers as one kind, which takes more memory.",
         required=f"vLLM >= {PADS_SINCE}, or pages that divide",
@@ -130,6 +155,25 @@ def _misplaced(name: str | None, told: str, dtype: str, release: str) -> Finding
             FindingSource("vllm/v1/attention/backends/triton_attn.py:TritonAttentionImpl._ensure_scale_caches@0.26.0"),
             FindingSource("https://github.com/vllm-project/vllm/issues/49716", kind="thread"),
         ),
+    )
+
+
+def _mixed(told: str, dtype: str, release: str) -> Finding:
+    """Return the advisory for TurboQuant beside windows: a proposal says that it fails, and nobody has run it."""
+    return findings.make(
+        "launch-turboquant-windows",
+        "TurboQuant beside layers with a window is reported not to work",
+        f"Pages of {told} share one pool. vLLM {release} sizes them by the backend of the first layer, which does not "
+        f"know the slots of {dtype}; an open pull request says that such a mix does not work.",
+        effect="degraded",
+        bites="init",
+        refuser="advisory",
+        fix="Use --kv-cache-dtype fp8.",
+        actual=f"engine_version={release}, kv_cache_dtype={dtype}",
+        confirmed="reported",
+        recheck="vLLM merges 54599",
+        source=FindingSource("vllm/platforms/interface.py:Platform._align_heterogeneous_kv_block_size@0.33.0"),
+        more=(_PADDED, FindingSource("https://github.com/vllm-project/vllm/pull/54599", kind="thread")),
     )
 
 

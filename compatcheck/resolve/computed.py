@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 ROUTE = "route"
 MLA_PREFILL = "mla_prefill"
+FORCED_PREFILL = frozenset({"mla_prefill_backend"})
 NO_PREFILL = "none"
 """Value of `mla_prefill` where the prefill selector refuses every backend, or the release has no such selector."""
 HEADS_PER_KV = "heads_per_kv"
@@ -39,13 +40,13 @@ class HeadGroup:
 
 
 class PrefillChoice:
-    """The MLA prefill backend that a release picks by itself."""
+    """The MLA prefill backend that a release picks by itself, or the forced one where it is not refused."""
 
     def __init__(self, engine: EngineProgram) -> None:
         self._engine = engine
         self.order, programs = engine.prefill_choice()
         self.checks = [check for program in programs for check in program.checks]
-        self.fields = self.order.fields.union(*(check.fields for check in self.checks))
+        self.fields = self.order.fields.union(FORCED_PREFILL, *(check.fields for check in self.checks))
         self.values = (NO_PREFILL, *engine.prefill_backends)
 
     @property

@@ -51,6 +51,13 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     use_rswa: bool | None = None
     use_adaptive_verification: bool | None = None
     use_trtllm_attention: bool | None = None
+    use_prefill_query_quantization: bool | None = None
+    mla_prefill_backend: str | None = None
+    """Forced MLA prefill backend."""
+    use_spec_decode: bool | None = None
+    """Whether the engine drafts tokens and verifies several of a request at once, by whatever method."""
+    cudagraph_mode: str | None = None
+    """The engine's cudagraph_mode; with FULL and the names that begin with it the graphs of decodes hold attention."""
     flash_attn_version: int | None = None
     model_type: str | None = None
     weight_quantization: str | None = None
@@ -91,6 +98,8 @@ NULLABLE = frozenset(
         "compress_ratios",
         "sliding_window",
         "use_trtllm_attention",
+        "use_prefill_query_quantization",
+        "mla_prefill_backend",
         "flash_attn_version",
         "model_type",
         "weight_quantization",
@@ -129,6 +138,8 @@ DEFAULTS: dict[str, tuple[Any, str]] = {
     "use_pcp": (False, "the engine's default"),
     "use_rswa": (False, "the engine's default"),
     "use_adaptive_verification": (False, "the engine's default"),
+    "use_spec_decode": (False, "the engine's default"),
+    "cudagraph_mode": ("FULL_AND_PIECEWISE", "the engine's default"),
     "use_per_head_quant_scales": (False, "the engine's default"),
     "use_batch_invariant": (False, "the engine's default"),
     "use_kv_connector": (False, "the engine's default"),

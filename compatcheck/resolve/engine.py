@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from compatcheck.matrix.model import Backend, Engine, FactCase, Matrix, PriorityList, SelectorCheck, rules_of
 from compatcheck.matrix.versions import Version, parse
 from compatcheck.resolve.backend import BackendProgram, in_release, of_release
-from compatcheck.resolve.computed import HEADS_PER_KV, MLA_PREFILL, ROUTE, HeadGroup, PrefillChoice
+from compatcheck.resolve.computed import FORCED_PREFILL, HEADS_PER_KV, MLA_PREFILL, ROUTE, HeadGroup, PrefillChoice
 from compatcheck.resolve.conditions import UNKNOWN, CompiledEntries, Compiler, Derived, Predicate
 from compatcheck.resolve.configuration import FIELDS
 from compatcheck.resolve.derived import DecisionList
@@ -123,7 +123,7 @@ class EngineProgram:
     def prefill_fields(self) -> frozenset[str]:
         """The fields that the choice of an MLA prefill backend, and what refuses the others says, depend on."""
         order, programs = self.prefill_choice()
-        return order.fields.union(*(check.told for program in programs for check in program.checks))
+        return order.fields.union(FORCED_PREFILL, *(check.told for program in programs for check in program.checks))
 
     def prefill_choice(self) -> tuple[DecisionList, list[BackendProgram]]:
         """Return what decides the order of MLA prefill backends, and their compiled checks."""
@@ -165,7 +165,10 @@ class EngineProgram:
         return self._decide_order(self._order, facts)
 
     def prefill_order(self, facts: Any) -> tuple[list[str] | None, frozenset[str]]:
-        """Return the order in which MLA prefill backends are tried."""
+        """Return the order in which MLA prefill backends are tried; of a forced one that one alone."""
+        forced = facts.mla_prefill_backend
+        if forced is not None:
+            return [forced] if forced in self.prefill_backends else [], frozenset()
         return self._decide_order(self._prefill_order, facts)
 
     def open_orders(self, facts: Any) -> tuple[tuple[Any, ...], frozenset[str]]:

@@ -23,6 +23,8 @@ from compatcheck.resolve.model_settings import set_for_model
 from compatcheck.resolve.verdict import Assumption
 
 ATTN_TYPES = ("decoder", "encoder", "encoder_only", "encoder_decoder")
+CUDAGRAPH_MODES = ("NONE", "PIECEWISE", "FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE")
+"""vllm/config/compilation.py:CUDAGraphMode@0.33.0."""
 FLASH_ATTN_VERSIONS = (2, 3, 4)
 """What the option takes (vllm/config/attention.py:AttentionConfig.flash_attn_version@0.33.0)."""
 DTYPES = ("bfloat16", "float16", "float32")
@@ -171,12 +173,17 @@ def _spell(matrix: Matrix, values: dict[str, Any], problems: list[tuple[str, str
     if "kv_cache_dtype" in values:
         text = values["kv_cache_dtype"].removeprefix("torch.").lower()
         values["kv_cache_dtype"] = KV_SPELLINGS.get(text, text)
-    if "backend" in values:
-        values["backend"] = values["backend"].upper()
+    for field in {"backend", "mla_prefill_backend"} & values.keys():
+        values[field] = values[field].upper()
     if "attn_type" in values:
         values["attn_type"] = values["attn_type"].lower()
     if "attn_type" in values and values["attn_type"] not in ATTN_TYPES:
         problems.append(("attn_type", f"{values['attn_type']!r} is not one of {', '.join(ATTN_TYPES)}"))
+    if "cudagraph_mode" in values:
+        values["cudagraph_mode"] = values["cudagraph_mode"].upper()
+        if values["cudagraph_mode"] not in CUDAGRAPH_MODES:
+            known = ", ".join(CUDAGRAPH_MODES)
+            problems.append(("cudagraph_mode", f"{values['cudagraph_mode']!r} is not one of {known}"))
     spell_linear(values)
     if values.get("sliding_window") in (False, 0):
         del values["sliding_window"]
@@ -197,6 +204,11 @@ def _known_names(matrix: Matrix, engine: Engine, values: dict[str, Any], problem
     elif backend is not None and backend not in engine.backends:
         known = list(engine.backends)
         problems.append(("backend", f"no release of {engine.title} has a backend {backend}.{nearest(backend, known)}"))
+    prefill = values.get("mla_prefill_backend")
+    if prefill is not None and prefill not in engine.mla_prefill_backends:
+        known = list(engine.mla_prefill_backends)
+        said = f"no release of {engine.title} has an MLA prefill backend {prefill}.{nearest(prefill, known)}"
+        problems.append(("mla_prefill_backend", f"{said} Known: {', '.join(known)}"))
     if kv is not None and kv not in matrix.kv_cache_dtypes:
         known = list(matrix.kv_cache_dtypes)
         problems.append(

@@ -99,6 +99,21 @@ def test_one_head_size_fits_unless_dtypes_are_mixed(cli: Cli, options: tuple[str
     assert (PAGES in codes(served(cli, "0.23.0", *words), "unsupported")) is refused
 
 
+@pytest.mark.parametrize(
+    ("release", "skipped", "said", "verdict"),
+    [
+        ("0.20.0", "sliding_window", {"launch-turboquant-skip-names", PAGES}, "unsupported"),
+        ("0.31.0", "sliding_window", {"launch-turboquant-skip-names", "launch-turboquant-windows"}, "unsupported"),
+        ("0.32.0", "sliding_window", {"launch-turboquant-windows"}, "degraded"),
+    ],
+)
+def test_turboquant_beside_windows(cli: Cli, release: str, skipped: str, said: set[str], verdict: str) -> None:
+    words = ("google/gemma-3-4b-it", *TURBO, "--kv-cache-dtype-skip-layers", skipped)
+    document = served(cli, release, *words, "--limit-mm-per-prompt", '{"image": 0}')
+    found = {f["code"] for f in document["findings"] if f["code"] == PAGES or f["code"].startswith("launch-turboquant")}
+    assert (found, document["verdict"]) == (said, verdict)
+
+
 def test_a_rank_holds_its_share_of_each_kind_of_heads(cli: Cli) -> None:
     document = served(cli, "0.23.0", GEMMA, "--kv-cache-dtype", "int8_per_token_head", "-tp", "2")
     (finding,) = (f for f in document["findings"] if f["code"] == PAGES)

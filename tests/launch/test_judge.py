@@ -268,3 +268,39 @@ def test_what_comes_from_elsewhere_leaves_the_answer_open(loaded: LoadedMatrix) 
     assert "what env.sh holds" in verdict.lead.missing
     (report,) = [report for report in verdict.launch.reports if report.name == "env.sh"]
     assert (report.line, report.column) == (3, 8)
+
+
+@pytest.mark.parametrize(
+    ("options", "fields"),
+    [
+        ("", {}),
+        ("--enforce-eager", {"cudagraph_mode": "NONE"}),
+        ("--enforce-eager -cc.cudagraph_mode=FULL", {"cudagraph_mode": "NONE"}),
+        ("-cc.cudagraph_mode=FULL --enforce-eager", {"cudagraph_mode": "NONE"}),
+        ("--no-enforce-eager", {}),
+        ("-O0", {"cudagraph_mode": "NONE"}),
+        ("-O1", {"cudagraph_mode": "PIECEWISE"}),
+        ("-O3", {}),
+        ("-O1 -cc.cudagraph_mode=full_decode_only", {"cudagraph_mode": "FULL_DECODE_ONLY"}),
+        ("""--compilation-config '{"cudagraph_mode": "PIECEWISE"}' -O0""", {"cudagraph_mode": "PIECEWISE"}),
+        ("""--speculative-config '{"method": "ngram", "num_speculative_tokens": 2}'""", {"use_spec_decode": True}),
+        ("--spec-method mtp --spec-tokens 2", {"use_spec_decode": True}),
+        (
+            "-ac.use_prefill_query_quantization=true -ac.mla_prefill_backend=flashinfer",
+            {"use_prefill_query_quantization": True, "mla_prefill_backend": "FLASHINFER"},
+        ),
+    ],
+)
+def test_options_of_graphs_drafts_and_prefill(options: str, fields: dict[str, Any], loaded: LoadedMatrix) -> None:
+    (launch,) = launches_in_script(f"vllm serve org/model {options}")
+    said = read_launch(loaded.matrix, launch, Configuration(engine_version="0.33.0")).configuration
+    names = ("cudagraph_mode", "use_spec_decode", "use_prefill_query_quantization", "mla_prefill_backend")
+    assert {name: getattr(said, name) for name in names if getattr(said, name) is not None} == fields
+
+
+def test_drafts_that_two_options_describe_are_one(loaded: LoadedMatrix) -> None:
+    script = "vllm serve org/model --spec-method mtp --spec-tokens 2"
+    verdict = judge(loaded, script, engine_version="0.33.0", sm="9.0", head_size=64)
+    assert [f.message for f in verdict.lead.findings if f.code == "launch-draft-not-judged"] == [
+        "Speculative decoding with mtp: its layers select a backend of their own, which this answer leaves out."
+    ]

@@ -35,4 +35,4 @@ def test_reports_out_of_scope_say_why() -> None:
 @pytest.mark.skipif(not GIVEN.is_file(), reason="the collection of reports lies beside the repository, and is not here")
 def test_no_report_is_left_out() -> None:
     given = {report["id"] for report in json.loads(GIVEN.read_text("utf-8"))}
-    assert given == {report["id"] for report in REPORTS}
+    assert given <= {report["id"] for report in REPORTS}

@@ -329,3 +329,20 @@ def test_compression_ratios_are_deepseek_v4s(loaded: LoadedMatrix, sm: str, pick
         other = normalise(loaded.matrix, msgspec.structs.replace(asked, **changes))
         assert other.facts.model_type == changes.get("model_type")
         assert Normaliser(loaded.matrix)(msgspec.structs.replace(asked, **changes)).facts == other.facts
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "taken", "wrong", "said"),
+    [
+        ("cudagraph_mode", "full_decode_only", "FULL_DECODE_ONLY", "EAGER", "is not one of NONE, PIECEWISE, FULL"),
+        ("mla_prefill_backend", "trtllm_ragged", "TRTLLM_RAGGED", "FLASHINFR", "Known: FLASH_ATTN, TRTLLM_RAGGED"),
+    ],
+)
+def test_the_engines_names_in_any_case(
+    field: str, given: str, taken: str, wrong: str, said: str, loaded: LoadedMatrix
+) -> None:
+    values: dict[str, Any] = {field: given}
+    assert getattr(normalise(loaded.matrix, Configuration(**values)).facts, field) == taken
+    values[field] = wrong
+    with pytest.raises(ConfigurationError, match=said):
+        normalise(loaded.matrix, Configuration(**values))
