@@ -6,8 +6,11 @@ import ast
 from collections.abc import Iterable, Sequence
 
 from compatcheck.launch.files.python_grown import key_of
+from compatcheck.launch.files.python_scopes import Place, Scope, bindings
 
 ADDING = frozenset({"append", "extend", "insert"})
+_BODIES = frozenset({"body", "orelse", "finalbody", "handlers", "cases"})
+_NOWHERE = Place(Scope("module", "", None), 0, (0,))
 CHANGING = frozenset({"remove", "pop", "clear", "sort", "reverse"})
 
 
@@ -28,6 +31,27 @@ def assigned(body: Sequence[ast.stmt]) -> set[str]:
     targets = [t for n in nodes if isinstance(n, ast.Assign) for t in n.targets]
     targets += [n.target for n in nodes if isinstance(n, ast.AnnAssign)]
     return {key for target in targets if (key := key_of(target)) is not None}
+
+
+def rebound(node: ast.AST) -> list[str]:
+    """Return the names that a statement, a handler or a case binds to what is not written down."""
+    nodes = [node]
+    for field, value in ast.iter_fields(node):
+        parts = value if isinstance(value, list) else [value]
+        if field not in _BODIES and not (parts and isinstance(parts[0], ast.stmt)):
+            nodes += [inner for part in parts if isinstance(part, ast.AST) for inner in ast.walk(part)]
+    plain = (ast.Assign, ast.AnnAssign)
+    return [
+        name
+        for one in nodes
+        for name, binding in bindings(one, _NOWHERE)
+        if not binding.grows and (binding.value is None or not isinstance(one, plain))
+    ]
+
+
+def shared(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the names that functions set in other scopes than their own."""
+    return {name for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
 
 
 def added_to(nodes: Iterable[ast.AST]) -> set[str]:

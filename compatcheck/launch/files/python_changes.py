@@ -229,12 +229,10 @@ def certainty(made: Change, place: Place, loops: set[int], *, exact: bool) -> Li
         return "never"
     if place.after(change):
         return "sure"
-    around = place.scope.functions()
-    if change.scope.function() not in around or change.order < place.order:
+    if not exact or change.order < place.order or change.scope.function() is not place.scope.function():
         return "maybe"
     again = loops.intersection(change.blocks).intersection(place.blocks)
-    here = change.scope.function() is place.scope.function()
-    return "never" if here and exact and not again else "maybe"
+    return "maybe" if again else "never"
 
 
 def _other_test(change: Place, place: Place) -> bool:

@@ -9,7 +9,7 @@ import msgspec
 from compatcheck.launch.command_line import find_launches, launches_in_script
 from compatcheck.launch.files.python_engine import engine_class, engine_launch
 from compatcheck.launch.files.python_environment import Environments, either
-from compatcheck.launch.files.python_grown import text_of
+from compatcheck.launch.files.python_grown import opened, text_of
 from compatcheck.launch.files.python_lists import followed_commands
 from compatcheck.launch.files.python_ray import is_ray_config, ray_launch
 from compatcheck.launch.files.python_spawn import Command
@@ -71,7 +71,15 @@ def _command(command: Command, environments: Environments) -> list[Launch]:
     variables, elsewhere = either(said or [environments.at(command.node, exact=False)])
     if command.grown.script:
         text, starts = text_of(command.grown)
-        found = launches_in_script(text, environment=variables, starts=starts)
+        found = [_opened(launch) for launch in launches_in_script(text, environment=variables, starts=starts)]
     else:
         found = find_launches([*command.grown.words], variables)
     return [msgspec.structs.replace(launch, elsewhere=(*launch.elsewhere, *elsewhere)) for launch in found]
+
+
+def _opened(launch: Launch) -> Launch:
+    """Return a launch of a text with the words open into which something is filled, quoted or not."""
+    words = tuple(opened(word) for word in launch.words)
+    return msgspec.structs.replace(
+        launch, words=words, environment={n: opened(w) for n, w in launch.environment.items()}
+    )

@@ -13,6 +13,8 @@ MAX_VARIANTS = 8
 """Values that one name may hold at once, by the branches before."""
 MAX_WORDS = 2000
 """Words of one list; what comes after them is not known."""
+HEAD = 3
+"""Words of a list that are taken to stay: the program, and `serve` or its module."""
 OPEN = "$unknown"
 """How a part of a text begins of which nothing is known."""
 
@@ -56,6 +58,13 @@ class State:
     def since(self, mark: int) -> dict[str, tuple[Grown, ...]]:
         """Return what the names hold that were set after a point."""
         return {key: self.get(key) for key, _ in self._log[mark:]}
+
+    def versions(self, mark: int) -> dict[str, list[tuple[Grown, ...]]]:
+        """Return everything that the names held that were set after a point, with what they held before."""
+        found: dict[str, list[tuple[Grown, ...]]] = {}
+        for key, before in self._log[mark:]:
+            found.setdefault(key, []).append(before)
+        return {key: [*before, self.get(key)] for key, before in found.items()}
 
     def back(self, mark: int) -> None:
         """Take back what was set after a point."""
@@ -113,12 +122,27 @@ def text_of(one: Grown) -> tuple[str, tuple[tuple[int, int, int], ...]]:
     return "".join(pieces), tuple(starts)
 
 
+def opened(word: Word) -> Word:
+    """Return a word of a text as one that is not known where something that is not known was filled into it."""
+    return msgspec.structs.replace(word, dynamic=True) if OPEN in word.text else word
+
+
+def may_launch(one: Grown) -> bool:
+    """Return whether a list is long enough and names vLLM."""
+    return (one.script or len(one.words) >= HEAD) and any("vllm" in word.text.lower() for word in one.words)
+
+
 def joined(key: str, ends: Sequence[tuple[Grown, ...]]) -> tuple[Grown, ...]:
-    """Return what a name holds after branches; of a value that they left differently, what they have in common."""
+    """Return what a name holds after branches; of a value that they left differently, what they have in common.
+
+    After a branch that left something else, what serves a command is not known, and a command is one of several.
+    """
     by_origin: dict[int, list[Grown]] = {}
+    known = all(ends)
     for held in ends:
         for one in held:
-            by_origin.setdefault(one.origin, []).append(one)
+            if known or may_launch(one):
+                by_origin.setdefault(one.origin, []).append(one)
     return tuple(_common(key, several) for several in by_origin.values())[:MAX_VARIANTS]
 
 
@@ -130,5 +154,7 @@ def _common(key: str, several: Sequence[Grown]) -> Grown:
     while all(len(one.words) > length and one.words[length] == first.words[length] for one in several):
         length += 1
     other = next(one.words for one in several if len(one.words) > length)[length]
-    open_ = Word(f" {OPEN}" if first.script else f"*{key}", other.line, other.column, dynamic=True)
+    apart = all(one.words[length].text[:1].isspace() for one in several if len(one.words) > length)
+    text = f" {OPEN}" if apart else f"{OPEN} {OPEN}"
+    open_ = Word(text if first.script else f"*{key}", other.line, other.column, dynamic=True)
     return Grown(first.origin, (*first.words[:length], open_), first.script)

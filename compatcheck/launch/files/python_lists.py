@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from compatcheck.launch.files.python_added import (
     ADDING,
@@ -17,10 +18,12 @@ from compatcheck.launch.files.python_added import (
     assigned,
     changers,
     grown_results,
+    rebound,
     shallow,
+    shared,
 )
-from compatcheck.launch.files.python_grown import Grown, State, joined, key_of, unknown
-from compatcheck.launch.files.python_looking import HEAD, Looking, may_launch
+from compatcheck.launch.files.python_grown import HEAD, Grown, State, joined, key_of, may_launch, unknown
+from compatcheck.launch.files.python_looking import Looking
 from compatcheck.launch.files.python_spawn import Command
 from compatcheck.launch.model import Word
 
@@ -46,13 +49,14 @@ class _Follower(Looking):
     def __init__(self, nodes: Sequence[ast.AST], word: Callable[[ast.expr], Word]) -> None:
         super().__init__(word, changers(nodes))
         self.grown = grown_results(nodes)
-        self.outside: set[str] = set()
-        """Names to which another scope than their own adds."""
+        self.shared = shared(nodes)
         self.function = ""
         self.depth = 0
         """How many branches are open."""
         self.begun = 0
         """The point of the state at which the scope began."""
+        self.defined: dict[ast.AST, int] = {}
+        """Function -> the point of the state from which on it may be called."""
 
     # ------------------------------------------------------------------------------------------ scopes
 
@@ -67,6 +71,8 @@ class _Follower(Looking):
         self.depth = depth
         for function in inner:
             outer, self.function, mark = self.function, function.name, state.mark()
+            for name, versions in state.versions(self.defined.get(function, self.begun)).items():
+                state.put(name, joined(name, versions))
             for name in _arguments(function):
                 state.put(name, ())
             self.scope(function.body, state)
@@ -79,7 +85,11 @@ class _Follower(Looking):
         return all(self._statement(statement, state) for statement in body)
 
     def _statement(self, node: ast.stmt, state: State) -> bool:
+        for name in rebound(node):
+            self._bind(name, (), state)
         if isinstance(node, _FUNCTIONS):
+            if not self.depth:
+                self.defined[node] = state.mark()
             return True  # read when its scope is
         if isinstance(node, ast.ClassDef):
             self.run(node.body, state)
@@ -118,17 +128,20 @@ class _Follower(Looking):
             return self.run(node.body, state)
         body, orelse = list(getattr(node, "body", [])), list(getattr(node, "orelse", []))
         after = list(getattr(node, "finalbody", []))
-        branches = [body, *[case.body for case in getattr(node, "cases", [])]]
-        if isinstance(node, ast.Try):
-            branches = [[*body, *orelse], *[handler.body for handler in node.handlers]]
-        elif isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
-            branches, after = [body, []], orelse
+        parts = [*getattr(node, "handlers", []), *getattr(node, "cases", [])]
+        branches = [(None, body), *[(part, part.body) for part in parts]]
+        if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+            branches, after = [(None, body), (None, [])], orelse
         elif isinstance(node, ast.If):
-            branches = [body, orelse]
+            branches = [(None, body), (None, orelse)]
+        elif orelse:
+            branches[0] = (None, [*body, *orelse])
         self.depth += 1
         ends: list[dict[str, tuple[Grown, ...]]] = []
-        for branch in branches:
+        for header, branch in branches:
             mark = state.mark()
+            for name in rebound(header) if header is not None else ():
+                self._bind(name, (), state)
             if self.run(branch, state):
                 ends.append(state.since(mark))
             state.back(mark)
@@ -159,19 +172,31 @@ class _Follower(Looking):
         for target in targets:
             key = key_of(target)
             if key is None:
-                self._element(target, state)
+                self._element(target, state, value)
                 continue
-            old = state.get(key)
-            state.put(key, held or ())
-            kept = {one.origin for one in held or ()}
-            self.emit([one for one in old if one.origin not in kept and (not self.depth or one.origin in self.passed)])
+            if key in self.shared:
+                more = unknown(target)
+                self.emit([Grown(one.origin, _only_head(more, one.words), one.script) for one in held or ()])
+            self._bind(key, held or () if key not in self.shared else (), state)
 
-    def _element(self, target: ast.expr, state: State) -> None:
+    def _bind(self, key: str, held: tuple[Grown, ...], state: State) -> None:
+        """Let a name hold something else; what it held until then is a command by then."""
+        old = state.get(key)
+        state.put(key, held)
+        kept = {one.origin for one in held}
+        self.emit([one for one in old if one.origin not in kept and (not self.depth or one.origin in self.passed)])
+
+    def _element(self, target: ast.expr, state: State, value: ast.expr | None = None) -> None:
         """Read `cmd[i] = x` and `del cmd[i]`: what the list holds after its first words is not known any more."""
         for part in ast.walk(target):
             key = key_of(part.value) if isinstance(part, ast.Subscript) else None
-            if key is not None and state.get(key):
-                self.change(key, state, lambda words: (*words[:HEAD], unknown(target)))
+            if key is None or not state.get(key) or not isinstance(part, ast.Subscript):
+                continue
+            at = part.slice.value if isinstance(part.slice, ast.Constant) and part is target else None
+            if value is not None and isinstance(at, int) and at >= 0:
+                self.change(key, state, partial(_replaced, at, self.word(value)))
+            else:
+                self.change(key, state, partial(_only_head, unknown(target)))
 
     def _add(self, key: str, value: ast.expr, state: State) -> None:
         script = any(one.script for one in state.get(key))
@@ -198,16 +223,25 @@ class _Follower(Looking):
             if isinstance(at, int):
                 self.change(key, state, lambda words: (*words[:at], inserted, *words[at:]))
         else:
-            self.change(key, state, lambda words: (*words[:HEAD], unknown(node)))
+            self.change(key, state, partial(_only_head, unknown(node)))
         return True
 
     def _held(self, state: State) -> list[Grown]:
-        """Return what the scope holds; to a list that another scope changes, more may have been added."""
-        found: list[Grown] = []
-        for key, held in state.since(self.begun).items():
-            open_ = (Word(f"*{key}", dynamic=True),) if key in self.outside else ()
-            found += [Grown(one.origin, (*one.words, *open_), one.script) for one in held] if open_ else held
-        return found
+        """Return what the scope holds."""
+        return [one for key, held in state.since(self.begun).items() for one in self.open(key, held)]
+
+
+def _replaced(at: int, word: Word, words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """Return words of which one is another."""
+    if any(one.dynamic for one in words[: at + 1] if one.text.startswith("*")) or at >= len(words):
+        return _only_head(Word(f"*{word.text}", word.line, word.column, dynamic=True), words)
+    return (*words[:at], word, *words[at + 1 :])
+
+
+def _only_head(rest: Word, words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """Return the words that are taken to stay, and one for whatever the others are now."""
+    program = words[0].text.rpartition("/")[2] if words else ""
+    return (*words[: HEAD - 1 if program == "vllm" else HEAD], rest)
 
 
 def _arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:

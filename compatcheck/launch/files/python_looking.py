@@ -5,14 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from compatcheck.launch.files.python_grown import Grown, State, capped, key_of, unknown
+from compatcheck.launch.files.python_grown import HEAD, Grown, State, capped, key_of, may_launch, unknown
 from compatcheck.launch.files.python_parts import Parts
 from compatcheck.launch.files.python_spawn import SHELLS, WORDS, Command, Run, looks, run_of, started, starts
 from compatcheck.launch.files.python_values import name_of
 from compatcheck.launch.model import Word
-
-HEAD = 3
-"""Words of a list that are taken to stay: the program, and `serve` or its module."""
 
 
 class Looking(Parts):
@@ -21,14 +18,17 @@ class Looking(Parts):
     def __init__(self, word: Callable[[ast.expr], Word], changers: set[str]) -> None:
         super().__init__(word)
         self.changers = changers
-        self.found: dict[Grown, None] = {}
+        self.found: dict[Grown, list[Run]] = {}
+        """Lists and texts that may launch -> the calls that start them."""
+        self.outside: set[str] = set()
+        """Names to which another scope than their own adds."""
         self.passed: set[int] = set()
         """Lists that were given to a call as they are."""
         self.returned: set[int] = set()
         self.compared: set[int] = set()
         """Lists that a test compares with others."""
-        self.runs: dict[int, list[Run]] = {}
-        """List or text -> the calls that start it."""
+        self.started: set[int] = set()
+        """Lists of which a call is known that starts them: they are what they are there."""
         self.unknown: list[Run] = []
         """Calls with an environment of their own that start something of which nothing is known."""
         self._only_looks = False
@@ -37,14 +37,16 @@ class Looking(Parts):
     def commands(self) -> list[Command]:
         """Return what was found, without lists that only served to make others, or to compare with."""
         used = (self.consumed - self.passed) | (self.compared - self.passed - self.returned)
-        unknown = tuple(self.unknown)
-        found = []
-        for one in self.found:
-            runs = tuple(self.runs.get(abs(one.origin), ()))
-            if one.origin not in used:
-                node = self.nodes[abs(one.origin)]
-                found.append(Command(grown=one, node=node, runs=runs, loose=() if runs else unknown))
-        return found
+        return [
+            Command(
+                grown=one,
+                node=self.nodes[abs(one.origin)],
+                runs=tuple(runs),
+                loose=() if runs else tuple(self.unknown),
+            )
+            for one, runs in self.found.items()
+            if one.origin not in used and (runs or one.origin not in self.started)
+        ]
 
     def emit(self, held: Sequence[Grown]) -> None:
         """Note lists that may launch."""
@@ -52,7 +54,14 @@ class Looking(Parts):
             if id(one) not in self._emitted:
                 self._emitted[id(one)] = one
                 if not one.script and may_launch(one):
-                    self.found[one] = None
+                    self.found.setdefault(one, [])
+
+    def open(self, key: str | None, held: Sequence[Grown]) -> Sequence[Grown]:
+        """Return lists as a name holds them: to one that another scope changes, more may have been added."""
+        if key not in self.outside:
+            return held
+        more = Word(f"*{key}", dynamic=True)
+        return [Grown(one.origin, (*one.words, more), one.script) for one in held]
 
     def change(self, key: str, state: State, change: Callable[[tuple[Word, ...]], tuple[Word, ...]]) -> None:
         """Change a list, under every name that it has."""
@@ -118,26 +127,28 @@ class Looking(Parts):
                     if called in self.changers:
                         self.change(key, state, lambda words: (*words, unknown(node)))
         if called in WORDS and len(node.args) >= HEAD - 1:
-            self.emit(self.product(node, [self.item(argument, state) for argument in node.args]))
-            self.runs.setdefault(id(node), []).extend([run] if run is not None else [])
+            self._begin(self.product(node, [self.item(argument, state) for argument in node.args]), run)
             return
         if run is not None:
             self._started(node, run, state)
 
     def _started(self, node: ast.Call, run: Run, state: State) -> None:
         """Note what a call starts, and with which environment."""
-        held = [one for argument in started(node) for one in self.value(argument, state) or ()]
-        held = [one for one in held if may_launch(one)]
-        for one in held:
-            self.runs.setdefault(abs(one.origin), []).append(run)
-            if one.script and name_of(node.func) in SHELLS:
-                self.found[one] = None
-                for origin in self.sources.get(one.origin, ()):
-                    self.consumed.add(origin)
-        if not held and run.env is not None:
+        found = False
+        for argument in started(node):
+            key = key_of(argument)
+            value = self.value(argument, state) or ()
+            texts = name_of(node.func) in SHELLS
+            held = [one for one in self.open(key, value) if may_launch(one) and (texts or not one.script)]
+            found = found or bool(held)
+            self._begin(held, run)
+        if not found and run.env is not None:
             self.unknown.append(run)
 
-
-def may_launch(one: Grown) -> bool:
-    """Return whether a list is long enough and names vLLM."""
-    return (one.script or len(one.words) >= HEAD) and any("vllm" in word.text.lower() for word in one.words)
+    def _begin(self, held: Sequence[Grown], run: Run | None) -> None:
+        """Note that a call starts a command as it is now."""
+        for one in held:
+            if may_launch(one):
+                self.found.setdefault(one, []).extend([run] if run is not None else [])
+                self.started.add(one.origin)
+                self.consumed |= self.sources.get(one.origin, set()) - self.passed

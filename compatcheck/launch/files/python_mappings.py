@@ -101,12 +101,16 @@ class Mappings:
     def environment(self, place: Place, *, exact: bool, depth: int = 0) -> Held:
         """Return the variables that the file sets for its process, as they are at a place."""
         held = Held(inherits=True)
-        self._make(held, self.changes.of.get(PROCESS, []), place, exact=exact, depth=depth)
+        self._make(held, self.changes.of.get(PROCESS, []), place, exact=exact, local=False, depth=depth)
         return held
 
-    def _make(self, held: Held, changes: list[Change], place: Place, *, exact: bool, depth: int) -> None:
+    def _make(self, held: Held, changes: list[Change], place: Place, *, exact: bool, local: bool, depth: int) -> None:
         """Make the changes that have been made at a place."""
-        said = [(change, certainty(change, place, self.scopes.loops, exact=exact)) for change in changes[:MAX_CHANGES]]
+        again = not local and place.scope.function().parent is not None  # a function may be called once more
+        said = [
+            (change, certainty(change, place, self.scopes.loops, exact=exact and not again))
+            for change in changes[:MAX_CHANGES]
+        ]
         made = [(change, sure == "sure") for change, sure in said if sure != "never"]
         for change, sure in sorted(made, key=lambda one: (_rank(one[0].place, place), one[0].place.order)):
             self.apply(held, change, sure=sure, depth=depth)
@@ -123,7 +127,8 @@ class Mappings:
             return None
         made, since = self.changes.of.get(key, []), binding.place
         late = [one for one in made if one.place.scope is not since.scope or one.place.order >= since.order]
-        self._make(base, late, place, exact=True, depth=depth)
+        local = since.scope.function() is place.scope.function()
+        self._make(base, late, place, exact=True, local=local, depth=depth)
         return base
 
     def _literal(self, node: ast.Dict, *, exact: bool, depth: int) -> Held:
@@ -180,7 +185,9 @@ class Mappings:
 
 
 def _rank(change: Place, place: Place) -> int:
-    """Return when a change is taken to be made: by the module, by other functions, by the launch's own."""
+    """Return when a change is taken to be made: by the module, by other functions, by the launch's own before it."""
     if change.scope.function() not in place.scope.functions():
         return 1
-    return 0 if change.scope.function().parent is None else 2
+    if change.scope.function().parent is None:
+        return 0
+    return 2 if change.order < place.order else 1

@@ -8,7 +8,17 @@ import shlex
 import string
 from collections.abc import Callable, Sequence
 
-from compatcheck.launch.files.python_grown import MAX_VARIANTS, OPEN, Grown, State, key_of, product, text_of, unknown
+from compatcheck.launch.files.python_grown import (
+    MAX_VARIANTS,
+    OPEN,
+    Grown,
+    State,
+    key_of,
+    opened,
+    product,
+    text_of,
+    unknown,
+)
 from compatcheck.launch.files.python_values import name_of
 from compatcheck.launch.model import Word
 from compatcheck.launch.words import commands
@@ -200,4 +210,4 @@ def _piece(text: str, node: ast.expr, offset: int) -> Held:
 def _split(text: Grown) -> list[Word]:
     """Return the words of a text as a shell splits it."""
     whole, starts = text_of(text)
-    return next(commands(whole, starts=starts), [])
+    return [opened(word) for word in next(commands(whole, starts=starts), [])]

@@ -218,7 +218,7 @@ class Scopes:
             self._expression(child, place)
 
     def _bound(self, node: ast.AST, place: Place) -> None:
-        for name, binding in _bindings(node, place):
+        for name, binding in bindings(node, place):
             scope = place.scope.elsewhere.get(name, place.scope)
             scope.bindings.setdefault(name, []).append(binding)
         if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
@@ -237,7 +237,7 @@ def _is_main(node: ast.AST, field: str) -> bool:
     return isinstance(node, ast.If) and field == "body" and ast.unparse(node.test).startswith("__name__ == ")
 
 
-def _bindings(node: ast.AST, place: Place) -> Iterator[tuple[str, Binding]]:
+def bindings(node: ast.AST, place: Place) -> Iterator[tuple[str, Binding]]:
     """Yield the names that a node binds itself, without what stands inside it; plain targets with their value."""
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
