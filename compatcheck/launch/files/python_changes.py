@@ -15,6 +15,7 @@ from compatcheck.launch.files.python_scopes import Place, Scopes
 from compatcheck.launch.files.python_values import name_of
 
 ENVIRONMENT = "os.environ"
+MAX_ALIASES = 20
 Key = tuple[int, str]
 """A scope and the name that it binds; 0 where it is the process's environment."""
 PROCESS: Key = (0, ENVIRONMENT)
@@ -42,6 +43,7 @@ class Changes:
     def __init__(self, scopes: Scopes) -> None:
         self.scopes = scopes
         self.of: dict[Key, list[Change]] = {}
+        self._aliases: dict[Key, set[Key]] = {}
         changers = _changers(scopes)
         for node in scopes.nodes:
             if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete)):
@@ -56,9 +58,9 @@ class Changes:
                     for argument in (*node.args, *(k.value for k in node.keywords)):
                         self._open(argument, node)
 
-    def key(self, node: ast.expr | None) -> Key | None:
+    def key(self, node: ast.expr | None, depth: int = 0) -> Key | None:
         """Return what an expression names: the same for all names of one thing."""
-        if node is None:
+        if node is None or depth > MAX_ALIASES:
             return None
         if self.scopes.dotted(node) == ENVIRONMENT:
             return PROCESS
@@ -68,9 +70,14 @@ class Changes:
         found = self.scopes.lookup(node.id, place.scope)
         value = found[0].value if len(found) == 1 else None
         if isinstance(value, ast.Name) and value.id != node.id:
-            return self.key(value)
+            return self.key(value, depth + 1)
         scope = found[0].place.scope if found else self.scopes.module
         return (id(scope), node.id)
+
+    def aliased(self, key: Key) -> list[Change]:
+        """Return the changes of what else may be the same thing: `other = name` where either has several values."""
+        same = self._aliases.get(key, set())
+        return [change for other in same if other != key for change in self.of.get(other, [])]
 
     # ------------------------------------------------------------------------------------------ reading
 
@@ -124,6 +131,11 @@ class Changes:
         value = None if isinstance(node, ast.Delete) else node.value
         for target in targets:
             place = self.scopes.at[id(target)]
+            if isinstance(target, ast.Name) and isinstance(value, ast.Name):
+                one, two = self.key(target), self.key(value)
+                if one is not None and two is not None and one != two:
+                    both = self._aliases.get(one, {one}) | self._aliases.get(two, {two})
+                    self._aliases |= dict.fromkeys(both, both)
             if isinstance(target, (ast.Tuple, ast.List)):
                 for item in ast.walk(target):
                     if isinstance(item, (ast.Subscript, ast.Attribute)):
@@ -192,7 +204,9 @@ class Changes:
             self._add(owner, Change(place, node, "clear" if called == "clear" else "open"))
 
 
-_METHODS = frozenset({"update", "setdefault", "pop", "popitem", "clear", "append", "extend", "insert"})
+_METHODS = frozenset(
+    {"update", "setdefault", "pop", "popitem", "clear", "append", "extend", "insert", "remove", "sort"}
+)
 
 
 def _changers(scopes: Scopes) -> set[str]:
@@ -218,6 +232,28 @@ def _changers(scopes: Scopes) -> set[str]:
                     found.add(scope.name)
                 break
     return found
+
+
+def changed_names(scopes: Scopes) -> set[str]:
+    """Return the names, of any scope, that may hold a dictionary or list of which something is changed."""
+    changers = _changers(scopes)
+    found: set[str] = set()
+    same: list[tuple[str, str]] = []
+    for node in scopes.nodes:
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, (ast.Store, ast.Del)):
+            found.add(name_of(node.value))
+        elif isinstance(node, ast.AugAssign):
+            found.add(name_of(node.target))
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
+            same += [(name_of(target), node.value.id) for target in node.targets]
+        elif isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
+                found.add(name_of(node.func.value))
+            if name_of(node.func) in changers:
+                found |= {name_of(argument) for argument in (*node.args, *(k.value for k in node.keywords))}
+    for _ in range(MAX_ALIASES):
+        found |= {name for one, two in same if one in found or two in found for name in (one, two)}
+    return found - {""}
 
 
 def certainty(made: Change, place: Place, loops: set[int], *, exact: bool) -> Literal["sure", "maybe", "never"]:

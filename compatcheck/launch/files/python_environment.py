@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from compatcheck.launch.files.python_changes import Changes
+from compatcheck.launch.files.python_changes import Changes, changed_names
 from compatcheck.launch.files.python_mappings import Held, Mappings
 from compatcheck.launch.files.python_scopes import Place, Scopes
 from compatcheck.launch.files.python_settings import elsewhere_of, variables_of
@@ -20,7 +20,7 @@ class Environments:
 
     def __init__(self, tree: ast.Module) -> None:
         self.scopes = Scopes(tree)
-        self.values = Values(self.scopes)
+        self.values = Values(self.scopes, changed_names(self.scopes))
         self.changes = Changes(self.scopes)
         self.mappings = Mappings(self.scopes, self.values, self.changes)
         self.names: dict[int, ast.Name] = {}

@@ -20,8 +20,6 @@ class Looking(Parts):
         self.changers = changers
         self.found: dict[Grown, list[Run]] = {}
         """Lists and texts that may launch -> the calls that start them."""
-        self.outside: set[str] = set()
-        """Names to which another scope than their own adds."""
         self.passed: set[int] = set()
         """Lists that were given to a call as they are."""
         self.returned: set[int] = set()
@@ -55,13 +53,6 @@ class Looking(Parts):
                 self._emitted[id(one)] = one
                 if not one.script and may_launch(one):
                     self.found.setdefault(one, [])
-
-    def open(self, key: str | None, held: Sequence[Grown]) -> Sequence[Grown]:
-        """Return lists as a name holds them: to one that another scope changes, more may have been added."""
-        if key not in self.outside:
-            return held
-        more = Word(f"*{key}", dynamic=True)
-        return [Grown(one.origin, (*one.words, more), one.script) for one in held]
 
     def change(self, key: str, state: State, change: Callable[[tuple[Word, ...]], tuple[Word, ...]]) -> None:
         """Change a list, under every name that it has."""
@@ -136,10 +127,9 @@ class Looking(Parts):
         """Note what a call starts, and with which environment."""
         found = False
         for argument in started(node):
-            key = key_of(argument)
-            value = self.value(argument, state) or ()
             texts = name_of(node.func) in SHELLS
-            held = [one for one in self.open(key, value) if may_launch(one) and (texts or not one.script)]
+            value = self.value(argument, state) or ()
+            held = [one for one in value if may_launch(one) and (texts or not one.script)]
             found = found or bool(held)
             self._begin(held, run)
         if not found and run.env is not None:

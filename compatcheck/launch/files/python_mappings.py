@@ -40,17 +40,17 @@ class Held(msgspec.Struct):
     def set(self, name: str, item: Item, *, sure: bool = True) -> None:
         """Set an item, or note that it may have been set."""
         old = self.items.get(name)
-        same = old is not None and ast.dump(old.value) == ast.dump(item.value)
+        same = old is not None and item.sure and ast.dump(old.value) == ast.dump(item.value)
         if not sure and same:
             return
-        self.items[name] = item if sure else Item(item.value, item.place, sure=False)
+        self.items[name] = item if sure and item.sure else Item(item.value, item.place, sure=False)
 
     def merge(self, other: Held, *, sure: bool = True, apart: bool = False) -> None:
         """Set what another mapping holds; `apart`: no name may be in both, as among the keywords of a call."""
         if other.elsewhere and not apart:
             self.doubt()
         for name, item in other.items.items():
-            self.set(name, item, sure=sure and item.sure)
+            self.set(name, item, sure=sure)
         self.elsewhere += other.elsewhere
         self.inherits = self.inherits or other.inherits
 
@@ -129,6 +129,8 @@ class Mappings:
         late = [one for one in made if one.place.scope is not since.scope or one.place.order >= since.order]
         local = since.scope.function() is place.scope.function()
         self._make(base, late, place, exact=True, local=local, depth=depth)
+        for change in self.changes.aliased(key)[:MAX_CHANGES]:
+            self.apply(base, change, sure=False, depth=depth)
         return base
 
     def _literal(self, node: ast.Dict, *, exact: bool, depth: int) -> Held:

@@ -36,6 +36,8 @@ class Parts:
         """The beginning of a list or text -> its node."""
         self.consumed: set[int] = set()
         """Lists that went into others."""
+        self.outside: set[str] = set()
+        """Names to which another scope than their own adds."""
         self.sources: dict[int, set[int]] = {}
         """Text -> the lists whose words it joins; they stay lists of their own until the text is run."""
 
@@ -43,7 +45,7 @@ class Parts:
         """Return the lists or texts that an expression may be; None where it is none that is written down."""
         key = key_of(node)
         if key is not None:
-            return state.get(key) or self._constant(node)
+            return self.open(key, state.get(key)) or self._constant(node)
         if isinstance(node, (ast.List, ast.Tuple)):
             return self.product(node, [self.item(item, state) for item in node.elts])
         if isinstance(node, (ast.Constant, ast.JoinedStr)):
@@ -63,6 +65,13 @@ class Parts:
             both = [self.value(side, state) for side in (node.body, node.orelse)]
             return None if None in both else tuple(one for side in both for one in side or ())[:MAX_VARIANTS]
         return self._called(node, state) if isinstance(node, ast.Call) else None
+
+    def open(self, key: str, held: Held) -> Held:
+        """Return lists as a name holds them: to one that another scope changes, more may have been added."""
+        if key not in self.outside:
+            return held
+        more = Word(f"*{key}", dynamic=True)
+        return tuple(one if one.script else Grown(one.origin, (*one.words, more)) for one in held)
 
     def product(self, node: ast.AST, parts: Sequence[Held], *, script: bool = False) -> Held:
         """Return every sequence of the parts, as what begins at a node."""

@@ -9,9 +9,6 @@ from typing import Any
 from compatcheck.launch.files.python_scopes import MAX_BINDINGS, Binding, Scopes
 from compatcheck.launch.model import Word
 
-CHANGES = frozenset({"update", "setdefault", "pop", "popitem", "clear"})
-"""Methods after which a dictionary is no longer what the file wrote."""
-_ADDING = frozenset({"append", "extend", "insert", "remove", "sort", "reverse"})
 _CLASSES = frozenset({"dict", "AttentionConfig", "ModelLoadingConfig"})
 """Calls whose keywords are the value, beside the classes of vllm.config."""
 _PYTHON = "python3"
@@ -28,10 +25,10 @@ def name_of(node: ast.expr) -> str:
 class Values:
     """Values of expressions where they stand; what the file does not write down is not known."""
 
-    def __init__(self, scopes: Scopes) -> None:
+    def __init__(self, scopes: Scopes, changed: set[str]) -> None:
         self.scopes = scopes
-        self.changed = {name for node in scopes.nodes for name in _changed(node)}
-        """Names, of any scope, that may hold a dictionary or list of which something is changed."""
+        self.changed = changed
+        """Names that may hold a dictionary or list of which something is changed."""
         self._kept: dict[int, tuple[bool, Any]] = {}
 
     def value(self, node: ast.expr) -> tuple[bool, Any]:
@@ -125,14 +122,3 @@ class Values:
         if known and isinstance(value, (str, int, float)):
             return Word(str(value), *place)
         return Word(ast.unparse(node)[:80], *place, True)
-
-
-def _changed(node: ast.AST) -> list[str]:
-    """Return the names of which a node changes an item."""
-    if isinstance(node, ast.Subscript) and isinstance(node.ctx, (ast.Store, ast.Del)):
-        return [name_of(node.value)]
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CHANGES | _ADDING:
-        return [name_of(node.func.value)]
-    if isinstance(node, ast.AugAssign):
-        return [name_of(node.target)]
-    return []
