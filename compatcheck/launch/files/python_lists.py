@@ -29,6 +29,8 @@ from compatcheck.launch.model import Word
 
 _PROGRAM = re.compile(r"serve|entrypoints|bench|run-batch|openai")
 """What stands in every command that launches: a subcommand, a module or an image."""
+MAX_LOOPS = 2
+"""Loops inside each other whose turns are told apart."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -50,9 +52,10 @@ class _Follower(Looking):
         super().__init__(word, changers(nodes))
         self.grown = grown_results(nodes)
         self.shared = shared(nodes)
-        self.function = ""
         self.depth = 0
         """How many branches are open."""
+        self.loops = 0
+        """How many loops are read for the first time."""
         self.begun = 0
         """The point of the state at which the scope began."""
         self.defined: dict[ast.AST, int] = {}
@@ -75,6 +78,7 @@ class _Follower(Looking):
                 state.put(name, joined(name, versions))
             for name in _arguments(function):
                 state.put(name, ())
+            self.parameters = _arguments(function)
             self.scope(function.body, state)
             state.back(mark)
             self.function = outer
@@ -137,6 +141,8 @@ class _Follower(Looking):
         elif orelse:
             branches[0] = (None, [*body, *orelse])
         self.depth += 1
+        if isinstance(node, (ast.For, ast.AsyncFor, ast.While)) and self.loops < MAX_LOOPS:
+            self._first_turn(body, state)
         ends: list[dict[str, tuple[Grown, ...]]] = []
         for header, branch in branches:
             mark = state.mark()
@@ -149,6 +155,19 @@ class _Follower(Looking):
         for key in dict.fromkeys(key for end in ends for key in end):
             state.put(key, joined(key, [end.get(key, state.get(key)) for end in ends]))
         return self.run(after, state) if ends else False
+
+    def _first_turn(self, body: Sequence[ast.stmt], state: State) -> None:
+        """Read the body of a loop as it is the first time, then join what it leaves with what it began with."""
+        self.loops += 1
+        mark = state.mark()
+        reached = self.run(body, state)
+        end = state.since(mark) if reached else {}
+        state.back(mark)
+        for key, held in end.items():
+            before = state.get(key)
+            if before and before != held:
+                state.put(key, joined(key, [before, held]))
+        self.loops -= 1
 
     def _leave(self, value: ast.expr | None, state: State) -> None:
         """Read `return`: within a branch, only what was given to a call or is returned is a command by then."""

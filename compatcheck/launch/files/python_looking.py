@@ -29,22 +29,25 @@ class Looking(Parts):
         """Lists of which a call is known that starts them: they are what they are there."""
         self.unknown: list[Run] = []
         """Calls with an environment of their own that start something of which nothing is known."""
+        self.function = ""
+        self.parameters: set[str] = set()
+        self.starters: dict[str, list[Run]] = {}
+        """Function -> the calls in it that start what the function is given."""
+        self.handed: dict[int, set[str]] = {}
+        """List -> the functions that it is given to."""
         self._only_looks = False
         self._emitted: dict[int, Grown] = {}
 
     def commands(self) -> list[Command]:
         """Return what was found, without lists that only served to make others, or to compare with."""
         used = (self.consumed - self.passed) | (self.compared - self.passed - self.returned)
-        return [
-            Command(
-                grown=one,
-                node=self.nodes[abs(one.origin)],
-                runs=tuple(runs),
-                loose=() if runs else tuple(self.unknown),
-            )
-            for one, runs in self.found.items()
-            if one.origin not in used and (runs or one.origin not in self.started)
-        ]
+        found: list[Command] = []
+        for one, known in self.found.items():
+            runs = known or [run for name in self.handed.get(one.origin, ()) for run in self.starters.get(name, ())]
+            if one.origin not in used and (known or one.origin not in self.started):
+                loose = () if runs else tuple(self.unknown)
+                found.append(Command(grown=one, node=self.nodes[abs(one.origin)], runs=tuple(runs), loose=loose))
+        return found
 
     def emit(self, held: Sequence[Grown]) -> None:
         """Note lists that may launch."""
@@ -113,6 +116,9 @@ class Looking(Parts):
         else:
             for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
                 key = key_of(argument)
+                given = {one.origin for one in state.get(key)} or {id(argument)}
+                for origin in given:
+                    self.handed.setdefault(origin, set()).add(called)
                 if key is not None and state.get(key):
                     self.passed |= {one.origin for one in state.get(key)}
                     if called in self.changers:
@@ -132,6 +138,9 @@ class Looking(Parts):
             held = [one for one in value if may_launch(one) and (texts or not one.script)]
             found = found or bool(held)
             self._begin(held, run)
+        given = {name_of(argument) for argument in started(node)}
+        if not found and starts(node) and given & self.parameters:
+            self.starters.setdefault(self.function, []).append(run)
         if not found and run.env is not None:
             self.unknown.append(run)
 

@@ -54,7 +54,8 @@ class Values:
             return UNKNOWN if word.dynamic else (True, word.text)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
             (one, left), (two, right) = self.value(node.left), self.value(node.right)
-            return (True, left + right) if one and two and isinstance(left, str) and isinstance(right, str) else UNKNOWN
+            alike = one and two and type(left) is type(right) and isinstance(left, (str, int))
+            return (True, left + right) if alike else UNKNOWN
         try:
             return True, ast.literal_eval(node)
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
