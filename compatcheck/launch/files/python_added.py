@@ -54,14 +54,18 @@ def shared(nodes: Iterable[ast.AST]) -> set[str]:
     return {name for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
 
 
-def added_to(nodes: Iterable[ast.AST]) -> set[str]:
-    """Return the names to whose lists something is added, or of which something is taken."""
+def added_to(nodes: Iterable[ast.AST], *, adding: bool = True) -> set[str]:
+    """Return the names to whose lists something is added, or of which something is taken or replaced.
+
+    Without `adding`: only those of the second kind.
+    """
     found: set[str | None] = set()
+    methods = ADDING | CHANGING if adding else CHANGING | {"insert"}
     for node in nodes:
-        if isinstance(node, ast.AugAssign):
+        if isinstance(node, ast.AugAssign) and adding:
             found.add(key_of(node.target))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr in ADDING | CHANGING:
+            if node.func.attr in methods:
                 found.add(key_of(node.func.value))
         elif isinstance(node, ast.Subscript) and isinstance(node.ctx, (ast.Store, ast.Del)):
             found.add(key_of(node.value))

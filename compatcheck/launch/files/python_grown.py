@@ -127,6 +127,12 @@ def opened(word: Word) -> Word:
     return msgspec.structs.replace(word, dynamic=True) if OPEN in word.text else word
 
 
+def only_head(rest: Word, words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """Return the words that are taken to stay, and one for whatever the others are now."""
+    program = words[0].text.rpartition("/")[2] if words else ""
+    return (*words[: HEAD - 1 if program == "vllm" else HEAD], rest)
+
+
 def may_launch(one: Grown) -> bool:
     """Return whether a list is long enough and names vLLM."""
     return (one.script or len(one.words) >= HEAD) and any("vllm" in word.text.lower() for word in one.words)
@@ -137,13 +143,15 @@ def joined(key: str, ends: Sequence[tuple[Grown, ...]]) -> tuple[Grown, ...]:
 
     After a branch that left something else, what serves a command is not known, and a command is one of several.
     """
-    by_origin: dict[int, list[Grown]] = {}
+    same: dict[tuple[int, int], list[Grown]] = {}
     known = all(ends)
     for held in ends:
+        count: dict[int, int] = {}
         for one in held:
+            count[one.origin] = count.get(one.origin, 0) + 1  # several are made of the several that a name held
             if known or may_launch(one):
-                by_origin.setdefault(one.origin, []).append(one)
-    return tuple(_common(key, several) for several in by_origin.values())[:MAX_VARIANTS]
+                same.setdefault((one.origin, count[one.origin]), []).append(one)
+    return tuple(_common(key, several) for several in same.values())[:MAX_VARIANTS]
 
 
 def _common(key: str, several: Sequence[Grown]) -> Grown:

@@ -22,7 +22,7 @@ from compatcheck.launch.files.python_added import (
     shallow,
     shared,
 )
-from compatcheck.launch.files.python_grown import HEAD, Grown, State, joined, key_of, may_launch, unknown
+from compatcheck.launch.files.python_grown import Grown, State, joined, key_of, may_launch, only_head, unknown
 from compatcheck.launch.files.python_looking import Looking
 from compatcheck.launch.files.python_spawn import Command
 from compatcheck.launch.model import Word
@@ -67,7 +67,9 @@ class _Follower(Looking):
         """Read a scope, then the functions inside it, which see what it holds at its end."""
         inner = [n for statement in body for n in shallow(statement) if isinstance(n, _FUNCTIONS)]
         for function in inner:
-            self.outside |= added_to(ast.walk(function)) - assigned(function.body) - _arguments(function)
+            own = assigned(function.body) | _arguments(function)
+            self.outside |= added_to(ast.walk(function)) - own
+            self.rewritten |= added_to(ast.walk(function), adding=False) - own
         depth, begun, self.depth, self.begun = self.depth, self.begun, 0, state.mark()
         if self.run(body, state):
             self.emit(self._held(state))
@@ -195,7 +197,7 @@ class _Follower(Looking):
                 continue
             if key in self.shared:
                 more = unknown(target)
-                self.emit([Grown(one.origin, _only_head(more, one.words), one.script) for one in held or ()])
+                self.emit([Grown(one.origin, only_head(more, one.words), one.script) for one in held or ()])
             self._bind(key, held or () if key not in self.shared else (), state)
 
     def _bind(self, key: str, held: tuple[Grown, ...], state: State) -> None:
@@ -215,7 +217,7 @@ class _Follower(Looking):
             if value is not None and isinstance(at, int) and at >= 0:
                 self.change(key, state, partial(_replaced, at, self.word(value)))
             else:
-                self.change(key, state, partial(_only_head, unknown(target)))
+                self.change(key, state, partial(only_head, unknown(target)))
 
     def _add(self, key: str, value: ast.expr, state: State) -> None:
         script = any(one.script for one in state.get(key))
@@ -242,7 +244,7 @@ class _Follower(Looking):
             if isinstance(at, int):
                 self.change(key, state, lambda words: (*words[:at], inserted, *words[at:]))
         else:
-            self.change(key, state, partial(_only_head, unknown(node)))
+            self.change(key, state, partial(only_head, unknown(node)))
         return True
 
     def _held(self, state: State) -> list[Grown]:
@@ -253,14 +255,8 @@ class _Follower(Looking):
 def _replaced(at: int, word: Word, words: tuple[Word, ...]) -> tuple[Word, ...]:
     """Return words of which one is another."""
     if any(one.dynamic for one in words[: at + 1] if one.text.startswith("*")) or at >= len(words):
-        return _only_head(Word(f"*{word.text}", word.line, word.column, dynamic=True), words)
+        return only_head(Word(f"*{word.text}", word.line, word.column, dynamic=True), words)
     return (*words[:at], word, *words[at + 1 :])
-
-
-def _only_head(rest: Word, words: tuple[Word, ...]) -> tuple[Word, ...]:
-    """Return the words that are taken to stay, and one for whatever the others are now."""
-    program = words[0].text.rpartition("/")[2] if words else ""
-    return (*words[: HEAD - 1 if program == "vllm" else HEAD], rest)
 
 
 def _arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:

@@ -14,6 +14,7 @@ from compatcheck.launch.files.python_grown import (
     Grown,
     State,
     key_of,
+    only_head,
     opened,
     product,
     text_of,
@@ -38,6 +39,8 @@ class Parts:
         """Lists that went into others."""
         self.outside: set[str] = set()
         """Names to which another scope than their own adds."""
+        self.rewritten: set[str] = set()
+        """Those of them of which it may replace words."""
         self.sources: dict[int, set[int]] = {}
         """Text -> the lists whose words it joins; they stay lists of their own until the text is run."""
 
@@ -71,7 +74,8 @@ class Parts:
         if key not in self.outside:
             return held
         more = Word(f"*{key}", dynamic=True)
-        return tuple(one if one.script else Grown(one.origin, (*one.words, more)) for one in held)
+        opened_ = [only_head(more, one.words) if key in self.rewritten else (*one.words, more) for one in held]
+        return tuple(one if one.script else Grown(one.origin, words) for one, words in zip(held, opened_, strict=True))
 
     def product(self, node: ast.AST, parts: Sequence[Held], *, script: bool = False) -> Held:
         """Return every sequence of the parts, as what begins at a node."""
@@ -179,13 +183,11 @@ class Parts:
         if source is None or node.keywords or called not in ("list", "tuple", "copy", "deepcopy", "split"):
             return None
         held = self.value(source, state)
-        if held is None:
+        if held is None or any(one.script != (called == "split") for one in held):
             return None
         self.consumed |= {one.origin for one in held}
         self.nodes[id(node)] = node
-        if called != "split":
-            return tuple(Grown(id(node), one.words, one.script) for one in held)
-        return tuple(Grown(id(node), tuple(_split(one))) for one in held if one.script) or None
+        return tuple(Grown(id(node), tuple(_split(one)) if one.script else one.words) for one in held)
 
     def _joined(self, node: ast.Call, owner: ast.expr, state: State) -> Held | None:
         quoted = isinstance(owner, ast.Name) and owner.id == "shlex"
