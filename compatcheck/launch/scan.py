@@ -24,7 +24,7 @@ from compatcheck.resolve.verdict import Finding
 if TYPE_CHECKING:
     from compatcheck.matrix.load import LoadedMatrix
 
-RAY = ("engine_kwargs",)
+RAY = ("engine_kwargs", "LLMConfig")
 """What Ray's configurations of vLLM hold, which need not name it."""
 _FIELD = re.compile(r"\b([a-z_]+)=")
 _PLACED = ("kv_cache_dtype", "backend", "block_size", "dtype")

@@ -110,9 +110,8 @@ def started(text: str, seed: int = 0) -> list[Started]:
         "n": lambda: chance.randint(0, 2),
         "__name__": "__main__",
     }
-    with _stand_ins(record):
-        with suppress(NameError, KeyError, TypeError, AttributeError, ValueError):
-            exec(compile(text, _FILE, "exec"), names)
+    with _stand_ins(record), suppress(NameError, KeyError, TypeError, AttributeError, ValueError):
+        exec(compile(text, _FILE, "exec"), names)
     return [one for one in record.started if one.kind != _COMMAND or "vllm" in " ".join(one.given[:4])]
 
 

@@ -72,6 +72,13 @@ def added_to(nodes: Iterable[ast.AST], *, adding: bool = True) -> set[str]:
     return {key for key in found if key is not None}
 
 
+def handed(nodes: Iterable[ast.AST], functions: set[str]) -> set[str]:
+    """Return the names that are given to functions of these names."""
+    calls = [n for n in nodes if isinstance(n, ast.Call) and (key_of(n.func) or "").rpartition(".")[2] in functions]
+    given = {key_of(argument) for call in calls for argument in (*call.args, *(k.value for k in call.keywords))}
+    return {key for key in given if key is not None}
+
+
 def changers(nodes: Sequence[ast.AST]) -> set[str]:
     """Return the functions of the file that change a list that they are given."""
     functions = [n for n in nodes if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]

@@ -18,6 +18,7 @@ from compatcheck.launch.files.python_added import (
     assigned,
     changers,
     grown_results,
+    handed,
     rebound,
     shallow,
     shared,
@@ -68,7 +69,7 @@ class _Follower(Looking):
         inner = [n for statement in body for n in shallow(statement) if isinstance(n, _FUNCTIONS)]
         for function in inner:
             own = assigned(function.body) | _arguments(function)
-            self.outside |= added_to(ast.walk(function)) - own
+            self.outside |= (added_to(ast.walk(function)) | handed(ast.walk(function), self.changers)) - own
             self.rewritten |= added_to(ast.walk(function), adding=False) - own
         depth, begun, self.depth, self.begun = self.depth, self.begun, 0, state.mark()
         if self.run(body, state):

@@ -17,7 +17,7 @@ _MADE = frozenset({"dict", "OrderedDict", "ModelLoadingConfig"})
 _COPIES = frozenset({"copy", "deepcopy", "asdict"})
 _ATTRIBUTES = frozenset({"asdict", "vars"})
 MAX_DEPTH = 20
-MAX_CHANGES = 200
+MAX_CHANGES = 100
 """Changes of one mapping that are followed; what is beyond them is elsewhere."""
 
 
