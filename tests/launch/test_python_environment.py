@@ -34,6 +34,12 @@ def shown(launch: Launch) -> tuple[dict[str, object], list[str]]:
             {"X": ...},
             [],
         ),
+        (
+            'def test_a(monkeypatch):\n    with monkeypatch.context() as m:\n        m.setenv("X", "1")\n    LLM("m")',
+            {},
+            [],
+        ),
+        ('import modal\nimage = modal.Image.debian_slim().env({"X": "1"})\ndef f():\n    LLM("m")', {"X": ...}, []),
         ('from os import environ as e\ne["X"] = "1"\nLLM("m")', {"X": "1"}, []),
         ('if x:\n    os.environ["X"] = "1"\nLLM("m")', {"X": ...}, []),
         ('if x:\n    os.environ["X"] = "1"\n    LLM("m")', {"X": "1"}, []),
@@ -85,3 +91,17 @@ def test_what_is_dropped_or_unknown_is_said(text: str, missing: str, loaded: Loa
     scan = scan_text(loaded, "a.py", text + "\n", ScanOptions(strict=True), None)
     assert [one.verdict for one in scan.launches] == ["unknown"]
     assert missing in " ".join(diagnostic.message for diagnostic in scan.diagnostics)
+
+
+def test_the_release_that_an_image_installs() -> None:
+    text = HEAD + 'image = image.uv_pip_install("torch", "vllm==0.31.0")\nLLM("m")\n'
+    version = PythonFile().launches(text)[0].engine_version
+    assert version is not None
+    assert (version.text, version.line) == ("0.31.0", 3)
+    assert PythonFile().launches(text + 'other.pip_install(["vllm==0.30.0"])\n')[0].engine_version is None
+
+
+def test_files_of_variables() -> None:
+    text = HEAD + 'from dotenv import load_dotenv\nload_dotenv()\nload_dotenv("b.env")\nload_dotenv(pick())\nLLM("m")\n'
+    files = PythonFile().launches(text)[0].env_files
+    assert [(word.text, word.dynamic) for word in files] == [(".env", False), ("b.env", False), ("pick()", True)]

@@ -41,6 +41,8 @@ def shown(launch: Launch) -> dict[str, object]:
         ('D = {"dtype": "half"}\nLLM("a", **{**D, "dtype": "auto"})', {"model": "a", "dtype": "auto"}),
         ('D = {"dtype": "half"}\nLLM("a", **(D | {"seed": 1}))', {"model": "a", "dtype": "half", "seed": 1}),
         ('D = {"dtype": "half"}\nLLM("a", **{**D, **more})', {"model": "a", "dtype": ..., "**more": ...}),
+        ('D = {"m": "a", "n": [2, 3]}\nLLM(D["m"], seed=D["n"][1])', {"model": "a", "seed": 3}),
+        ('FAST = False\nLLM("a", dtype="half" if FAST else "auto")', {"model": "a", "dtype": "auto"}),
         ('a = EngineArgs("a")\na.dtype = "half"\nstart(a)', {"model": "a", "dtype": "half"}),
         ('a = EngineArgs("a", seed=1)\nstart(a)\na.seed = 2\nstart(a)', {"model": "a", "seed": ...}),
         (

@@ -33,6 +33,8 @@ class Change(msgspec.Struct, frozen=True, eq=False):
     attribute: str | None = None
     until: int | None = None
     """The number of the last statement for which it holds, where it is taken back."""
+    perhaps: bool = False
+    """It holds where the file does not say: in containers of an image."""
     undone: bool = False
     """pytest takes it back after each test."""
 
@@ -44,6 +46,8 @@ class Changes:
         self.scopes = scopes
         self.of: dict[Key, list[Change]] = {}
         self._aliases: dict[Key, set[Key]] = {}
+        bound = [one for several in scopes.module.bindings.values() for one in several]
+        self._modal = any((one.imported or "").split(".")[0] == "modal" for one in bound)
         changers = _changers(scopes)
         for node in scopes.nodes:
             if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete)):
@@ -120,6 +124,14 @@ class Changes:
             target = target.value
         self._add(target, Change(self.scopes.at[id(node)], node, "open"))
 
+    def _until(self, owner: ast.expr | None) -> int | None:
+        """Return the last statement of `with monkeypatch.context() as m:`, for what `m` changes."""
+        place = self.scopes.at.get(id(owner))
+        found = self.scopes.lookup(owner.id, place.scope) if isinstance(owner, ast.Name) and place is not None else []
+        since = found[0].place if len(found) == 1 else None
+        end = self.scopes.ends.get(id(since), 0) if since is not None else 0
+        return end if since is not None and place is not None and since.order < place.order <= end else None
+
     def _statement(self, node: ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete) -> None:
         if isinstance(node, ast.AugAssign):
             if isinstance(node.op, ast.BitOr) and self.key(node.target) is not None:
@@ -163,13 +175,17 @@ class Changes:
             undone = called in ("setenv", "delenv")
             value = args[1] if len(args) > 1 else None
             kind: Literal["set", "remove"] = "remove" if called in ("delenv", "unsetenv") else "set"
-            change = Change(place, node, kind, key=args[0] if args else None, value=value, undone=undone)
+            until = self._until(owner)
+            change = Change(place, node, kind, args[0] if args else None, value, undone=undone, until=until)
             self.of.setdefault(PROCESS, []).append(change)
             return
         if called in ("setitem", "delitem") and len(args) > 1 and self.key(args[0]) is not None:
             value = args[2] if called == "setitem" and len(args) > 2 else None
             kind = "set" if called == "setitem" else "remove"
             self._add(args[0], Change(place, node, kind, key=args[1], value=value, undone=True))
+            return
+        if called == "env" and args and self._modal:
+            self.of.setdefault(PROCESS, []).append(Change(place, args[0], "merge", whole=args[0], perhaps=True))
             return
         if called == "setattr" and args and isinstance(args[0], ast.Name):
             self._open(args[0], node)
@@ -264,7 +280,7 @@ def certainty(made: Change, place: Place, loops: set[int], *, exact: bool) -> Li
     if made.undone and _other_test(change, place):
         return "never"
     if place.after(change):
-        return "sure"
+        return "maybe" if made.perhaps else "sure"
     if not exact or change.order < place.order or change.scope.function() is not place.scope.function():
         return "maybe"
     again = loops.intersection(change.blocks).intersection(place.blocks)

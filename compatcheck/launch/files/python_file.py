@@ -6,15 +6,16 @@ import ast
 
 import msgspec
 
-from compatcheck.launch.command_line import find_launches, launches_in_script
+from compatcheck.launch.command_line import find_launches, launches_in_script, pinned_version, with_files, with_version
 from compatcheck.launch.files.python_engine import engine_class, engine_launch
 from compatcheck.launch.files.python_environment import Environments, either
 from compatcheck.launch.files.python_grown import opened, text_of
 from compatcheck.launch.files.python_lists import followed_commands
 from compatcheck.launch.files.python_ray import is_ray_config, ray_launch
 from compatcheck.launch.files.python_spawn import Command
+from compatcheck.launch.files.python_values import name_of
 from compatcheck.launch.files.reader import UnreadableError
-from compatcheck.launch.model import Launch
+from compatcheck.launch.model import Launch, Word
 
 MAX_CHARACTERS = 1_000_000
 
@@ -54,8 +55,10 @@ def _launches(tree: ast.Module) -> list[Launch]:
         elif is_ray_config(node, environments):
             configured = ray_launch(node, environments)
             found += [configured] if configured is not None else []
+    pinned, files = _pinned(environments), _env_files(environments)
     for command in followed_commands(tree, environments.scopes.nodes, environments.values.word):
         found += _command(command, environments)
+    found = [with_version(with_files(launch, files), pinned) for launch in found]
     return sorted(found, key=lambda launch: (launch.line, launch.column))
 
 
@@ -75,6 +78,31 @@ def _command(command: Command, environments: Environments) -> list[Launch]:
     else:
         found = find_launches([*command.grown.words], variables)
     return [msgspec.structs.replace(launch, elsewhere=(*launch.elsewhere, *elsewhere)) for launch in found]
+
+
+def _pinned(environments: Environments) -> Word | None:
+    """Return the release that the file installs for an image, `pip_install("vllm==0.31.0")`, where it is one."""
+    found: dict[str, Word] = {}
+    for node in environments.scopes.nodes:
+        if isinstance(node, ast.Call) and name_of(node.func).endswith("pip_install"):
+            given = [
+                one for arg in node.args for one in (arg.elts if isinstance(arg, (ast.List, ast.Tuple)) else [arg])
+            ]
+            word = pinned_version([Word("pip"), *(environments.values.word(one) for one in given)])
+            found |= {word.text: word} if word is not None else {}
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _env_files(environments: Environments) -> tuple[Word, ...]:
+    """Return the files whose variables `load_dotenv` puts into the environment."""
+    found: list[Word] = []
+    for node in environments.scopes.nodes:
+        if isinstance(node, ast.Call) and environments.scopes.dotted(node.func).startswith("dotenv."):
+            named = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg == "dotenv_path")]
+            place = node.lineno, node.col_offset + 1
+            if name_of(node.func) == "load_dotenv":
+                found.append(environments.values.word(named[0]) if named else Word(".env", *place))
+    return tuple(found)
 
 
 def _opened(launch: Launch) -> Launch:

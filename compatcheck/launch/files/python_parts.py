@@ -89,7 +89,10 @@ class Parts:
     def item(self, node: ast.expr, state: State) -> Held:
         """Return what an element adds to a list."""
         if not isinstance(node, ast.Starred):
-            return (Grown(0, (self.word(node),)),)
+            word = self.word(node)
+            if word.dynamic and isinstance(node, ast.IfExp):
+                return (*self.item(node.body, state), *self.item(node.orelse, state))[:MAX_VARIANTS]
+            return (Grown(0, (word,)),)
         held = self.value(node.value, state)
         self.consumed |= {one.origin for one in held or ()}
         return held if held and not any(one.script for one in held) else (Grown(0, (unknown(node),)),)

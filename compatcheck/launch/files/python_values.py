@@ -52,6 +52,11 @@ class Values:
         if isinstance(node, ast.JoinedStr):
             word = self.word(node)
             return UNKNOWN if word.dynamic else (True, word.text)
+        if isinstance(node, ast.IfExp):
+            known, test = self.value(node.test)
+            return self.value(node.body if test else node.orelse) if known else UNKNOWN
+        if isinstance(node, ast.Subscript):
+            return self._element(node)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
             (one, left), (two, right) = self.value(node.left), self.value(node.right)
             alike = one and two and type(left) is type(right) and isinstance(left, (str, int))
@@ -76,6 +81,15 @@ class Values:
             self._kept[key] = UNKNOWN  # while it is read: a name that is made of itself
             self._kept[key] = self.value(binding.value)
         return self._kept[key]
+
+    def _element(self, node: ast.Subscript) -> tuple[bool, Any]:
+        (known, whole), (named, key) = self.value(node.value), self.value(node.slice)
+        if known and named and isinstance(whole, (dict, list)):
+            try:
+                return True, whole[key]
+            except (KeyError, IndexError, TypeError):
+                return UNKNOWN
+        return UNKNOWN
 
     def _called(self, node: ast.Call) -> tuple[bool, Any]:
         called = name_of(node.func)
