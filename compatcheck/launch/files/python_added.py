@@ -49,6 +49,11 @@ def rebound(node: ast.AST) -> list[str]:
     ]
 
 
+def used(function: ast.AST) -> set[str]:
+    """Return the names that a function mentions."""
+    return {key for node in ast.walk(function) if (key := key_of(node)) is not None}
+
+
 def shared(nodes: Iterable[ast.AST]) -> set[str]:
     """Return the names that functions set in other scopes than their own."""
     return {name for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}

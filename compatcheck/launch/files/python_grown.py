@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Sequence
 
 import msgspec
@@ -33,6 +34,8 @@ class State:
     def __init__(self) -> None:
         self._held: dict[str, tuple[Grown, ...]] = {}
         self._log: list[tuple[str, tuple[Grown, ...]]] = []
+        self._places: dict[str, list[int]] = {}
+        """Name -> where in the log it is."""
         self._names: dict[int, dict[str, None]] = {}
         """The beginning of a list -> names that hold it, or held it once."""
 
@@ -42,7 +45,11 @@ class State:
 
     def put(self, key: str, held: tuple[Grown, ...]) -> None:
         """Let a name hold something else."""
-        self._log.append((key, self._held.get(key, ())))
+        before = self._held.get(key, ())
+        if not held and not before:
+            return
+        self._places.setdefault(key, []).append(len(self._log))
+        self._log.append((key, before))
         self._keep(key, held)
         for one in held:
             self._names.setdefault(one.origin, {})[key] = None
@@ -59,17 +66,17 @@ class State:
         """Return what the names hold that were set after a point."""
         return {key: self.get(key) for key, _ in self._log[mark:]}
 
-    def versions(self, mark: int) -> dict[str, list[tuple[Grown, ...]]]:
-        """Return everything that the names held that were set after a point, with what they held before."""
-        found: dict[str, list[tuple[Grown, ...]]] = {}
-        for key, before in self._log[mark:]:
-            found.setdefault(key, []).append(before)
-        return {key: [*before, self.get(key)] for key, before in found.items()}
+    def versions(self, key: str, mark: int) -> list[tuple[Grown, ...]]:
+        """Return everything that a name held since a point, from what it held there to what it holds."""
+        places = self._places.get(key, [])
+        return [*(self._log[place][1] for place in places[bisect_left(places, mark) :]), self.get(key)]
 
     def back(self, mark: int) -> None:
         """Take back what was set after a point."""
         while len(self._log) > mark:
-            self._keep(*self._log.pop())
+            key, before = self._log.pop()
+            self._places[key].pop()
+            self._keep(key, before)
 
     def _keep(self, key: str, held: tuple[Grown, ...]) -> None:
         if held:

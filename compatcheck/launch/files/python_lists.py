@@ -22,6 +22,7 @@ from compatcheck.launch.files.python_added import (
     rebound,
     shallow,
     shared,
+    used,
 )
 from compatcheck.launch.files.python_grown import Grown, State, joined, key_of, may_launch, only_head, unknown
 from compatcheck.launch.files.python_looking import Looking
@@ -77,8 +78,10 @@ class _Follower(Looking):
         self.depth = depth
         for function in inner:
             outer, self.function, mark = self.function, function.name, state.mark()
-            for name, versions in state.versions(self.defined.get(function, self.begun)).items():
-                state.put(name, joined(name, versions))
+            for name in used(function):
+                versions = state.versions(name, self.defined.get(function, self.begun))
+                if len(versions) > 1:
+                    state.put(name, joined(name, versions))
             for name in _arguments(function):
                 state.put(name, ())
             self.parameters = _arguments(function)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from compatcheck.launch.files.python_grown import HEAD, Grown, State, capped, key_of, may_launch, unknown
+from compatcheck.launch.files.python_grown import HEAD, Grown, State, capped, joined, key_of, may_launch, unknown
 from compatcheck.launch.files.python_parts import Parts
 from compatcheck.launch.files.python_spawn import SHELLS, WORDS, Command, Run, looks, run_of, started, starts
 from compatcheck.launch.files.python_values import name_of
@@ -60,6 +60,7 @@ class Looking(Parts):
     def change(self, key: str, state: State, change: Callable[[tuple[Word, ...]], tuple[Word, ...]]) -> None:
         """Change a list, under every name that it has."""
         origins = {one.origin for one in state.get(key)}
+        several = len(origins) > 1
         for name in state.names(origins):
             held = state.get(name)
             if any(one.origin in origins for one in held):
@@ -67,7 +68,8 @@ class Looking(Parts):
                     Grown(one.origin, capped(change(one.words)), one.script) if one.origin in origins else one
                     for one in held
                 ]
-                state.put(name, tuple(changed))
+                perhaps = several and name != key  # which of several lists the name holds is not known
+                state.put(name, joined(name, [held, tuple(changed)]) if perhaps else tuple(changed))
 
     def loose(self, node: ast.expr, state: State) -> None:
         """Find lists that stand in an expression and are kept under no name."""
