@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
+from compatcheck.launch.files.python_bindings import Place, Scope, bindings
 from compatcheck.launch.files.python_grown import key_of
-from compatcheck.launch.files.python_scopes import Place, Scope, bindings
 
 ADDING = frozenset({"append", "extend", "insert"})
 _BODIES = frozenset({"body", "orelse", "finalbody", "handlers", "cases"})

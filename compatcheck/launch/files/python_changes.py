@@ -11,11 +11,12 @@ from typing import Literal
 
 import msgspec
 
-from compatcheck.launch.files.python_scopes import Place, Scopes
+from compatcheck.launch.files.python_bindings import Place
+from compatcheck.launch.files.python_changers import MAX_ALIASES, METHODS, changers
+from compatcheck.launch.files.python_scopes import Scopes
 from compatcheck.launch.files.python_values import name_of
 
 ENVIRONMENT = "os.environ"
-MAX_ALIASES = 20
 Key = tuple[int, str]
 """A scope and the name that it binds; 0 where it is the process's environment."""
 PROCESS: Key = (0, ENVIRONMENT)
@@ -48,7 +49,7 @@ class Changes:
         self._aliases: dict[Key, set[Key]] = {}
         bound = [one for several in scopes.module.bindings.values() for one in several]
         self._modal = any((one.imported or "").split(".")[0] == "modal" for one in bound)
-        changers = _changers(scopes)
+        functions = changers(scopes)
         for node in scopes.nodes:
             if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete)):
                 self._statement(node)
@@ -58,7 +59,7 @@ class Changes:
                     self._open(target, target)
             elif isinstance(node, ast.Call):
                 self._call(node)
-                if name_of(node.func) in changers:
+                if name_of(node.func) in functions:
                     for argument in (*node.args, *(k.value for k in node.keywords)):
                         self._open(argument, node)
 
@@ -200,7 +201,7 @@ class Changes:
                 self.of.setdefault(key, []).append(Change(place, node, "merge", whole=whole, undone=True, until=until))
             return
         if owner is None or self.key(owner) is None:
-            if isinstance(owner, (ast.Subscript, ast.Attribute)) and called in _METHODS:
+            if isinstance(owner, (ast.Subscript, ast.Attribute)) and called in METHODS:
                 self._open(owner, node)
             return
         if called == "update":
@@ -218,78 +219,3 @@ class Changes:
             self._add(owner, Change(place, node, "remove", key=args[0]))
         elif called in ("clear", "popitem", "setdefault", "pop"):
             self._add(owner, Change(place, node, "clear" if called == "clear" else "open"))
-
-
-_METHODS = frozenset(
-    {"update", "setdefault", "pop", "popitem", "clear", "append", "extend", "insert", "remove", "sort"}
-)
-
-
-def _changers(scopes: Scopes) -> set[str]:
-    """Return the functions of the file that change an item or an attribute of what they are given."""
-    found: set[str] = set()
-    for node in scopes.nodes:
-        target: ast.expr | None = None
-        if isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.ctx, (ast.Store, ast.Del)):
-            target = node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
-            target = node.func.value
-        elif isinstance(node, ast.Call) and name_of(node.func) == "setattr" and node.args:
-            target = node.args[0]
-        elif isinstance(node, ast.AugAssign):
-            target = node.target
-        if not isinstance(target, ast.Name) or target.id in ("self", "cls"):
-            continue
-        place = scopes.at[id(target)]
-        for scope in place.scope.functions()[:-1]:
-            bound = scope.bindings.get(target.id)
-            if bound is not None:
-                if bound[0].value is None and bound[0].imported is None:
-                    found.add(scope.name)
-                break
-    return found
-
-
-def changed_names(scopes: Scopes) -> set[str]:
-    """Return the names, of any scope, that may hold a dictionary or list of which something is changed."""
-    changers = _changers(scopes)
-    found: set[str] = set()
-    same: list[tuple[str, str]] = []
-    for node in scopes.nodes:
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, (ast.Store, ast.Del)):
-            found.add(name_of(node.value))
-        elif isinstance(node, ast.AugAssign):
-            found.add(name_of(node.target))
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
-            same += [(name_of(target), node.value.id) for target in node.targets]
-        elif isinstance(node, ast.Call):
-            if isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
-                found.add(name_of(node.func.value))
-            if name_of(node.func) in changers:
-                found |= {name_of(argument) for argument in (*node.args, *(k.value for k in node.keywords))}
-    for _ in range(MAX_ALIASES):
-        found |= {name for one, two in same if one in found or two in found for name in (one, two)}
-    return found - {""}
-
-
-def certainty(made: Change, place: Place, loops: set[int], *, exact: bool) -> Literal["sure", "maybe", "never"]:
-    """Return whether a change has been made where a launch stands; `exact`: the launch is made at that very place."""
-    change = made.place
-    if made.until is not None and not change.order <= place.order <= made.until:
-        return "never"
-    if made.undone and _other_test(change, place):
-        return "never"
-    if place.after(change):
-        return "maybe" if made.perhaps else "sure"
-    if not exact or change.order < place.order or change.scope.function() is not place.scope.function():
-        return "maybe"
-    again = loops.intersection(change.blocks).intersection(place.blocks)
-    return "maybe" if again else "never"
-
-
-def _other_test(change: Place, place: Place) -> bool:
-    """Return whether two places belong to two tests, each of which starts from the environment as it was."""
-    ours = [scope.name for scope in place.scope.functions()]
-    theirs = [scope.name for scope in change.scope.functions()]
-    mine, other = (next((n for n in names if n.startswith("test_")), None) for names in (ours, theirs))
-    return mine is not None and other is not None and mine != other

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from compatcheck.launch.files.python_changes import Changes, changed_names
+from compatcheck.launch.files.python_bindings import Place
+from compatcheck.launch.files.python_changers import changed_names
+from compatcheck.launch.files.python_changes import Changes
 from compatcheck.launch.files.python_mappings import Held, Mappings
-from compatcheck.launch.files.python_scopes import Place, Scopes
+from compatcheck.launch.files.python_scopes import Scopes
 from compatcheck.launch.files.python_settings import elsewhere_of, variables_of
 from compatcheck.launch.files.python_values import Values
 from compatcheck.launch.model import Word

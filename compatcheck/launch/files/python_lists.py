@@ -9,23 +9,18 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from compatcheck.launch.files.python_added import (
-    ADDING,
-    CHANGING,
     added_to,
     assigned,
-    changers,
     grown_results,
     handed,
     rebound,
     shallow,
-    shared,
     used,
 )
-from compatcheck.launch.files.python_grown import Grown, State, joined, key_of, may_launch, only_head, unknown
-from compatcheck.launch.files.python_looking import Looking
+from compatcheck.launch.files.python_growing import Growing
+from compatcheck.launch.files.python_grown import Grown, State, joined, key_of, unknown
 from compatcheck.launch.files.python_spawn import Command
 from compatcheck.launch.model import Word
 
@@ -49,13 +44,10 @@ def followed_commands(tree: ast.Module, nodes: Sequence[ast.AST], word: Callable
     return follower.commands()
 
 
-class _Follower(Looking):
+class _Follower(Growing):
     def __init__(self, nodes: Sequence[ast.AST], word: Callable[[ast.expr], Word]) -> None:
-        super().__init__(word, changers(nodes))
+        super().__init__(nodes, word)
         self.grown = grown_results(nodes)
-        self.shared = shared(nodes)
-        self.depth = 0
-        """How many branches are open."""
         self.loops = 0
         """How many loops are read for the first time."""
         self.begun = 0
@@ -96,7 +88,7 @@ class _Follower(Looking):
 
     def _statement(self, node: ast.stmt, state: State) -> bool:
         for name in rebound(node):
-            self._bind(name, (), state)
+            self.bind(name, (), state)
         if isinstance(node, _FUNCTIONS):
             if not self.depth:
                 self.defined[node] = state.mark()
@@ -105,15 +97,15 @@ class _Follower(Looking):
             self.run(node.body, state)
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):
             if node.value is not None:
-                self._assign(node.targets if isinstance(node, ast.Assign) else [node.target], node.value, state)
+                self.assign(node.targets if isinstance(node, ast.Assign) else [node.target], node.value, state)
         elif isinstance(node, ast.AugAssign):
             key = key_of(node.target)
             if key is not None and state.get(key) and isinstance(node.op, ast.Add):
-                self._add(key, node.value, state)
+                self.add(key, node.value, state)
             else:
                 self.loose(node.value, state)
         elif isinstance(node, ast.Expr):
-            if not isinstance(node.value, (ast.List, ast.Tuple)) and not self._method(node.value, state):
+            if not isinstance(node.value, (ast.List, ast.Tuple)) and not self.method(node.value, state):
                 self.loose(node.value, state)
         elif isinstance(node, ast.Assert):
             self.look(node.test, state)
@@ -122,7 +114,7 @@ class _Follower(Looking):
             return False
         elif isinstance(node, ast.Delete):
             for target in node.targets:
-                self._element(target, state)
+                self.element(target, state)
         else:
             return self._block(node, state)
         return True
@@ -153,7 +145,7 @@ class _Follower(Looking):
         for header, branch in branches:
             mark = state.mark()
             for name in rebound(header) if header is not None else ():
-                self._bind(name, (), state)
+                self.bind(name, (), state)
             if self.run(branch, state):
                 ends.append(state.since(mark))
             state.back(mark)
@@ -188,79 +180,9 @@ class _Follower(Looking):
         rest = self._held(state)
         self.emit([*returned, *(one for one in rest if not self.depth or one.origin in self.passed)])
 
-    # ------------------------------------------------------------------------------------------ changes
-
-    def _assign(self, targets: Sequence[ast.expr], value: ast.expr, state: State) -> None:
-        held = self.value(value, state)
-        if held is None or not any(may_launch(one) for one in held):
-            self.inside(value, state)
-        for target in targets:
-            key = key_of(target)
-            if key is None:
-                self._element(target, state, value)
-                continue
-            if key in self.shared:
-                more = unknown(target)
-                self.emit([Grown(one.origin, only_head(more, one.words), one.script) for one in held or ()])
-            self._bind(key, held or () if key not in self.shared else (), state)
-
-    def _bind(self, key: str, held: tuple[Grown, ...], state: State) -> None:
-        """Let a name hold something else; what it held until then is a command by then."""
-        old = state.get(key)
-        state.put(key, held)
-        kept = {one.origin for one in held}
-        self.emit([one for one in old if one.origin not in kept and (not self.depth or one.origin in self.passed)])
-
-    def _element(self, target: ast.expr, state: State, value: ast.expr | None = None) -> None:
-        """Read `cmd[i] = x` and `del cmd[i]`: what the list holds after its first words is not known any more."""
-        for part in ast.walk(target):
-            key = key_of(part.value) if isinstance(part, ast.Subscript) else None
-            if key is None or not state.get(key) or not isinstance(part, ast.Subscript):
-                continue
-            at = part.slice.value if isinstance(part.slice, ast.Constant) and part is target else None
-            if value is not None and isinstance(at, int) and at >= 0:
-                self.change(key, state, partial(_replaced, at, self.word(value)))
-            else:
-                self.change(key, state, partial(only_head, unknown(target)))
-
-    def _add(self, key: str, value: ast.expr, state: State) -> None:
-        script = any(one.script for one in state.get(key))
-        held = self.value(value, state)
-        self.consumed |= {one.origin for one in held or ()}
-        sure = held is not None and len(held) == 1 and held[0].script == script
-        more = held[0].words if held is not None and sure else (unknown(value, script=script),)
-        self.change(key, state, lambda words: (*words, *more))
-
-    def _method(self, node: ast.expr, state: State) -> bool:
-        """Read `cmd.append(x)` and what else changes a list; return whether it was that."""
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-            return False
-        key, method = key_of(node.func.value), node.func.attr
-        if key is None or not state.get(key) or method not in ADDING | CHANGING:
-            return False
-        if method == "append" and len(node.args) == 1:
-            word = self.word(node.args[0])
-            self.change(key, state, lambda words: (*words, word))
-        elif method == "extend" and len(node.args) == 1:
-            self._add(key, node.args[0], state)
-        elif method == "insert" and len(node.args) == 2 and isinstance(node.args[0], ast.Constant):
-            at, inserted = node.args[0].value, self.word(node.args[1])
-            if isinstance(at, int):
-                self.change(key, state, lambda words: (*words[:at], inserted, *words[at:]))
-        else:
-            self.change(key, state, partial(only_head, unknown(node)))
-        return True
-
     def _held(self, state: State) -> list[Grown]:
         """Return what the scope holds."""
         return [one for key, held in state.since(self.begun).items() for one in self.open(key, held)]
-
-
-def _replaced(at: int, word: Word, words: tuple[Word, ...]) -> tuple[Word, ...]:
-    """Return words of which one is another."""
-    if any(one.dynamic for one in words[: at + 1] if one.text.startswith("*")) or at >= len(words):
-        return only_head(Word(f"*{word.text}", word.line, word.column, dynamic=True), words)
-    return (*words[:at], word, *words[at + 1 :])
 
 
 def _arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:

@@ -9,8 +9,10 @@ import ast
 
 import msgspec
 
-from compatcheck.launch.files.python_changes import PROCESS, Change, Changes, Key, certainty
-from compatcheck.launch.files.python_scopes import Place, Scopes
+from compatcheck.launch.files.python_bindings import Place
+from compatcheck.launch.files.python_changes import PROCESS, Change, Changes, Key
+from compatcheck.launch.files.python_scopes import Scopes
+from compatcheck.launch.files.python_timing import certainty
 from compatcheck.launch.files.python_values import Values, name_of
 
 _MADE = frozenset({"dict", "OrderedDict", "ModelLoadingConfig"})

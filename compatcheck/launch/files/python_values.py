@@ -6,7 +6,8 @@ import ast
 import json
 from typing import Any
 
-from compatcheck.launch.files.python_scopes import MAX_BINDINGS, Binding, Scopes
+from compatcheck.launch.files.python_bindings import Binding
+from compatcheck.launch.files.python_scopes import MAX_BINDINGS, Scopes
 from compatcheck.launch.model import Word
 
 _CLASSES = frozenset({"dict", "AttentionConfig", "ModelLoadingConfig"})
