@@ -160,3 +160,21 @@ def test_the_time_grows_with_the_length(line: str) -> None:
         return time.process_time() - begin
 
     assert min(seconds(800) for _ in range(2)) < 8 * max(0.05, min(seconds(200) for _ in range(2)))
+
+
+@pytest.mark.parametrize(
+    ("first", "line"),
+    [
+        ('"m"', "x{0} = x{1} + x{1}"),
+        ('"m"', 'x{0} = f"{{x{1}}}{{x{1}}}"'),
+        ("[1]", "x{0} = [x{1}, x{1}]"),
+        ("{}", "x{0} = {{**x{1}, **x{1}}}"),
+        ("{}", "x{0} = x{1} | x{1}"),
+    ],
+)
+def test_names_that_double_end(first: str, line: str) -> None:
+    lines = [line.format(number, number - 1) for number in range(1, 60)]
+    text = "\n".join([LLM, "import json", f"x0 = {first}", *lines, "LLM(json.dumps(x59), tokenizer=x59, **x59)"])
+    begin = time.process_time()
+    assert read(text + "\n")
+    assert time.process_time() - begin < 5

@@ -19,6 +19,8 @@ _MADE = frozenset({"dict", "OrderedDict", "ModelLoadingConfig"})
 _COPIES = frozenset({"copy", "deepcopy", "asdict"})
 _ATTRIBUTES = frozenset({"asdict", "vars"})
 MAX_DEPTH = 20
+MAX_READS = 5000
+"""Mappings that one mapping may be made of."""
 MAX_CHANGES = 100
 """Changes of one mapping that are followed; what is beyond them is elsewhere."""
 
@@ -68,10 +70,12 @@ class Mappings:
         self.scopes = scopes
         self.values = values
         self.changes = changes
+        self._left = MAX_READS
 
     def read(self, node: ast.expr, *, exact: bool = False, depth: int = 0) -> Held | None:
         """Return what a mapping holds where it stands, or None where it is none that is written down."""
-        if depth > MAX_DEPTH:
+        self._left = MAX_READS if depth == 0 else self._left - 1
+        if depth > MAX_DEPTH or self._left < 0:
             return None
         if isinstance(node, ast.Dict):
             return self._literal(node, exact=exact, depth=depth)
@@ -103,6 +107,7 @@ class Mappings:
     def environment(self, place: Place, *, exact: bool, depth: int = 0) -> Held:
         """Return the variables that the file sets for its process, as they are at a place."""
         held = Held(inherits=True)
+        self._left = MAX_READS if depth == 0 else self._left
         self._make(held, self.changes.of.get(PROCESS, []), place, exact=exact, local=False, depth=depth)
         return held
 

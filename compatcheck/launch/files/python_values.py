@@ -13,6 +13,8 @@ from compatcheck.launch.model import Word
 _CLASSES = frozenset({"dict", "AttentionConfig", "ModelLoadingConfig"})
 """Calls whose keywords are the value, beside the classes of vllm.config."""
 _PYTHON = "python3"
+MAX_SIZE = 20_000
+"""Characters of a text, and items of a value, that names are made of; names made of names twice grow without end."""
 UNKNOWN: tuple[bool, Any] = (False, None)
 
 
@@ -61,7 +63,7 @@ class Values:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
             (one, left), (two, right) = self.value(node.left), self.value(node.right)
             alike = one and two and type(left) is type(right) and isinstance(left, (str, int))
-            return (True, left + right) if alike else UNKNOWN
+            return (True, left + right) if alike and _size(left) + _size(right) < MAX_SIZE else UNKNOWN
         try:
             return True, ast.literal_eval(node)
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
@@ -80,7 +82,8 @@ class Values:
         key = id(binding)
         if key not in self._kept and binding.value is not None:
             self._kept[key] = UNKNOWN  # while it is read: a name that is made of itself
-            self._kept[key] = self.value(binding.value)
+            known, value = self.value(binding.value)
+            self._kept[key] = (True, value) if known and _size(value) < MAX_SIZE else UNKNOWN
         return self._kept[key]
 
     def _element(self, node: ast.Subscript) -> tuple[bool, Any]:
@@ -133,8 +136,18 @@ class Values:
                 known, value = self.value(inner) if plain else UNKNOWN
                 text += str(value) if known else "$" + (name_of(inner) or "value")
                 dynamic = dynamic or not known
-            return Word(text, *place, dynamic)
+            return Word(text[:MAX_SIZE], *place, dynamic or len(text) > MAX_SIZE)
         known, value = self.value(node)
         if known and isinstance(value, (str, int, float)):
             return Word(str(value), *place)
         return Word(ast.unparse(node)[:80], *place, True)
+
+
+def _size(value: Any) -> int:
+    """Return the characters and items of a value, or more than the limit where there are more."""
+    size, open_ = 0, [value]
+    while open_ and size < MAX_SIZE:
+        one = open_.pop()
+        size += len(one) if isinstance(one, str) else 1
+        open_ += one.values() if isinstance(one, dict) else one if isinstance(one, list) else []
+    return size
