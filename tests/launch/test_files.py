@@ -185,7 +185,7 @@ def test_python_spreads_a_dictionary_and_renames_the_class() -> None:
     known, changed, called = read("a.py", SPREAD)
     assert known.program == "LLM()"
     assert [(s.option, s.value, s.dynamic) for s in known.settings[1:]] == [("--attention-backend", "FLASHMLA", False)]
-    assert [(s.written, s.dynamic) for s in changed.settings[1:]] == [("**changed", True)]
+    assert [(s.written, s.dynamic) for s in changed.settings[1:]] == [("attention_backend", True)]
     assert [(s.written, s.dynamic) for s in called.settings[1:]] == [("**load()", True)]
 
 

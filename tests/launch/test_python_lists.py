@@ -156,6 +156,35 @@ def test_texts_and_other_programs_in_front(text: str) -> None:
     assert words(launch) == [MODEL, "--seed", "1"]
 
 
+@pytest.mark.parametrize(
+    ("text", "several"),
+    [
+        ('subprocess.run(["vllm", "serve", MODEL, "--a" if x else "--b"])', [[MODEL, "--a"], [MODEL, "--b"]]),
+        ('FAST = True\nsubprocess.run(["vllm", "serve", MODEL, "--a" if FAST else "--b"])', [[MODEL, "--a"]]),
+        (
+            'cmd = ["vllm", "serve", MODEL]\nsubprocess.run(cmd)\ncmd += ["--a"]\nsubprocess.run(cmd)',
+            [[MODEL], [MODEL, "--a"]],
+        ),
+        ('cmd = ["vllm", "serve", MODEL]\nos.system(shlex.join(cmd) + " --a")', [[MODEL, "--a"]]),
+        ('os.system("vllm serve {} --a".format(MODEL))', [[MODEL, "--a"]]),
+        ('os.system("vllm serve %s --a" % MODEL)', [[MODEL, "--a"]]),
+    ],
+)
+def test_commands_are_what_they_are_where_they_start(text: str, several: list[list[str]]) -> None:
+    found = read(f"{START}import os\n{text}\n")
+    assert [[word.text for word in launch.words] for launch in found] == several
+    assert not any(word.dynamic for launch in found for word in launch.words)
+
+
+def test_what_is_filled_into_quotes_is_open(loaded: LoadedMatrix) -> None:
+    text = f"""{START}def go(kind):
+    os.system(f"vllm serve Qwen/Qwen3-8B --kv-cache-dtype '{{kind}}'")
+"""
+    scan = scan_text(loaded, "a.py", text, ScanOptions(), None)
+    assert [one.verdict for one in scan.launches] == ["unknown"]
+    assert not scan.diagnostics
+
+
 def test_words_of_a_text_have_places_of_their_own() -> None:
     text = 'import shlex\ncmd = "vllm serve m"\ncmd += " --seed 1"\nsubprocess.run(shlex.split(cmd))\nos.system(cmd)\n'
     for launch in read(text):

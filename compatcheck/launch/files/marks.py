@@ -6,7 +6,7 @@ from compatcheck.launch.files import kserve, llm_d_values, production_stack, ray
 from compatcheck.launch.programs import TELLING
 
 MARKS = (
-    *(*ray_serve.MARKS, "engine_kwargs"),
+    *(*ray_serve.MARKS, "engine_kwargs", "LLMConfig"),
     *(kserve.MARK, kserve.SERVER, llm_d_values.MARK, production_stack.MARK),
     *TELLING,
 )

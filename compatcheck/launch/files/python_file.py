@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import ast
-from functools import partial
-from typing import Any
 
-from compatcheck.launch.command_line import find_launches, launches_in_script
-from compatcheck.launch.files.python_grown import Grown, text_of
+import msgspec
+
+from compatcheck.launch.command_line import find_launches, launches_in_script, pinned_version, with_files, with_version
+from compatcheck.launch.files.python_engine import engine_class, engine_launch
+from compatcheck.launch.files.python_environment import Environments, either
+from compatcheck.launch.files.python_grown import opened, text_of
 from compatcheck.launch.files.python_lists import followed_commands
-from compatcheck.launch.files.python_ray import imports_ray, ray_launch
-from compatcheck.launch.files.python_values import constants, name_of, value_of, word_of
+from compatcheck.launch.files.python_ray import is_ray_config, ray_launch
+from compatcheck.launch.files.python_spawn import Command
+from compatcheck.launch.files.python_values import name_of
 from compatcheck.launch.files.reader import UnreadableError
-from compatcheck.launch.model import Launch, Setting, Word
+from compatcheck.launch.model import Launch, Word
 
-CALLS = frozenset({"LLM", "AsyncLLM", "EngineArgs", "AsyncEngineArgs"})
 MAX_CHARACTERS = 1_000_000
 
 
@@ -42,92 +44,70 @@ class PythonFile:
 
 
 def _launches(tree: ast.Module) -> list[Launch]:
-    nodes = list(ast.walk(tree))
-    names = constants(nodes)
-    environment = _environment(nodes)
-    imported = any(
-        (isinstance(n, ast.ImportFrom) and (n.module or "").split(".")[0] == "vllm")
-        or (isinstance(n, ast.Import) and any(alias.name.split(".")[0] == "vllm" for alias in n.names))
-        for n in nodes
-    )
-    ray = imports_ray(nodes)
-    renamed = {
-        alias.asname: alias.name
-        for n in nodes
-        if isinstance(n, ast.ImportFrom) and (n.module or "").split(".")[0] == "vllm"
-        for alias in n.names
-        if alias.asname is not None
-    }
+    environments = Environments(tree)
     found: list[Launch] = []
-    for node in nodes:
-        called = name_of(node.func) if isinstance(node, ast.Call) else ""
-        program = renamed.get(called, called)
-        if isinstance(node, ast.Call) and imported and program in CALLS:
-            found.append(_call(node, program, names, environment))
-        elif isinstance(node, ast.Call) and ray and called == "LLMConfig":
-            configured = ray_launch(node, names, environment)
+    for node in environments.scopes.nodes:
+        if not isinstance(node, ast.Call):
+            continue
+        program = engine_class(node, environments)
+        if program is not None:
+            found.append(engine_launch(node, program, environments))
+        elif is_ray_config(node, environments):
+            configured = ray_launch(node, environments)
             found += [configured] if configured is not None else []
-    for command in followed_commands(tree, partial(word_of, names=names)):
-        found += _script(command, environment) if command.script else find_launches([*command.words], environment)
+    pinned, files = _pinned(environments), _env_files(environments)
+    for command in followed_commands(tree, environments.scopes.nodes, environments.values.word):
+        found += _command(command, environments)
+    found = [with_version(with_files(launch, files), pinned) for launch in found]
     return sorted(found, key=lambda launch: (launch.line, launch.column))
 
 
-def _script(command: Grown, environment: dict[str, Word]) -> list[Launch]:
-    """Return the launches of a command that is one text; what is filled in from elsewhere stays open."""
-    text, starts = text_of(command)
-    return launches_in_script(text, environment=environment, starts=starts)
+def _command(command: Command, environments: Environments) -> list[Launch]:
+    """Return the launches of a command; of a text, what is filled in from elsewhere stays open."""
+    said = [
+        environments.given(run.env) if run.env is not None else environments.at(run.call, exact=True)
+        for run in command.runs
+    ]
+    if command.loose:
+        said.append(environments.at(command.node, exact=False))
+        said += [environments.given(run.env) for run in command.loose if run.env is not None]
+    variables, elsewhere = either(said or [environments.at(command.node, exact=False)])
+    if command.grown.script:
+        text, starts = text_of(command.grown)
+        found = [_opened(launch) for launch in launches_in_script(text, environment=variables, starts=starts)]
+    else:
+        found = find_launches([*command.grown.words], variables)
+    return [msgspec.structs.replace(launch, elsewhere=(*launch.elsewhere, *elsewhere)) for launch in found]
 
 
-def _call(node: ast.Call, program: str, names: dict[str, Any], environment: dict[str, Word]) -> Launch:
-    settings: list[Setting] = []
-    if node.args and not isinstance(node.args[0], ast.Starred):
-        settings.append(_setting("model", node.args[0], node.args[0], names))
-    for keyword in node.keywords:
-        known, spread = value_of(keyword.value, names) if keyword.arg is None else (False, None)
-        if keyword.arg is not None:
-            settings.append(_setting(keyword.arg, keyword.value, keyword, names))
-        elif known and isinstance(spread, dict) and all(isinstance(name, str) for name in spread):
-            settings += [_written(name, value, keyword, dynamic=False) for name, value in spread.items()]
-        else:
-            text = "**" + ast.unparse(keyword.value)[:80]
-            settings.append(_written(text, text, keyword, dynamic=True))
-    return Launch(
-        program=f"{program}()",
-        form="python",
-        settings=tuple(settings),
-        environment=environment,
-        line=node.lineno,
-        column=node.col_offset + 1,
-    )
-
-
-def _setting(name: str, value: ast.expr, place: ast.expr | ast.keyword, names: dict[str, Any]) -> Setting:
-    known, constant = value_of(value, names)
-    return _written(name, constant if known else ast.unparse(value)[:80], place, dynamic=not known)
-
-
-def _written(name: str, value: Any, place: ast.expr | ast.keyword, *, dynamic: bool) -> Setting:
-    return Setting(
-        option="--" + name.replace("_", "-"),
-        value=value,
-        written=name,
-        line=place.lineno,
-        column=place.col_offset + 1,
-        dynamic=dynamic,
-    )
-
-
-def _environment(nodes: list[ast.AST]) -> dict[str, Word]:
-    """Return `os.environ["NAME"] = value` and `os.environ.setdefault("NAME", value)` of the file."""
+def _pinned(environments: Environments) -> Word | None:
+    """Return the release that the file installs for an image, `pip_install("vllm==0.31.0")`, where it is one."""
     found: dict[str, Word] = {}
-    for node in nodes:
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
-            target = node.targets[0]
-            if name_of(target.value) == "environ" and isinstance(target.slice, ast.Constant):
-                found[str(target.slice.value)] = word_of(node.value, {})
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 2:
-            key = node.args[0]
-            default = node.func.attr == "setdefault" and name_of(node.func.value) == "environ"
-            if default and isinstance(key, ast.Constant):
-                found[str(key.value)] = word_of(node.args[1], {})
-    return found
+    for node in environments.scopes.nodes:
+        if isinstance(node, ast.Call) and name_of(node.func).endswith("pip_install"):
+            given = [
+                one for arg in node.args for one in (arg.elts if isinstance(arg, (ast.List, ast.Tuple)) else [arg])
+            ]
+            word = pinned_version([Word("pip"), *(environments.values.word(one) for one in given)])
+            found |= {word.text: word} if word is not None else {}
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _env_files(environments: Environments) -> tuple[Word, ...]:
+    """Return the files whose variables `load_dotenv` puts into the environment."""
+    found: list[Word] = []
+    for node in environments.scopes.nodes:
+        if isinstance(node, ast.Call) and environments.scopes.dotted(node.func).startswith("dotenv."):
+            named = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg == "dotenv_path")]
+            place = node.lineno, node.col_offset + 1
+            if name_of(node.func) == "load_dotenv":
+                found.append(environments.values.word(named[0]) if named else Word(".env", *place))
+    return tuple(found)
+
+
+def _opened(launch: Launch) -> Launch:
+    """Return a launch of a text with the words open into which something is filled, quoted or not."""
+    words = tuple(opened(word) for word in launch.words)
+    return msgspec.structs.replace(
+        launch, words=words, environment={n: opened(w) for n, w in launch.environment.items()}
+    )

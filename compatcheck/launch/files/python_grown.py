@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Sequence
 
 import msgspec
@@ -13,8 +14,10 @@ MAX_VARIANTS = 8
 """Values that one name may hold at once, by the branches before."""
 MAX_WORDS = 2000
 """Words of one list; what comes after them is not known."""
-ADDING = frozenset({"append", "extend", "insert"})
-CHANGING = frozenset({"remove", "pop", "clear", "sort", "reverse"})
+HEAD = 3
+"""Words of a list that are taken to stay: the program, and `serve` or its module."""
+OPEN = "$unknown"
+"""How a part of a text begins of which nothing is known."""
 
 
 class Grown(msgspec.Struct, frozen=True):
@@ -25,7 +28,61 @@ class Grown(msgspec.Struct, frozen=True):
     script: bool = False
 
 
-State = dict[str, tuple[Grown, ...]]
+class State:
+    """What the names hold at one point of the reading; what a branch did can be taken back."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, tuple[Grown, ...]] = {}
+        self._log: list[tuple[str, tuple[Grown, ...]]] = []
+        self._places: dict[str, list[int]] = {}
+        """Name -> where in the log it is."""
+        self._names: dict[int, dict[str, None]] = {}
+        """The beginning of a list -> names that hold it, or held it once."""
+
+    def get(self, key: str | None) -> tuple[Grown, ...]:
+        """Return what a name holds; nothing where that is no list or text that is written down."""
+        return self._held.get(key, ()) if key is not None else ()
+
+    def put(self, key: str, held: tuple[Grown, ...]) -> None:
+        """Let a name hold something else."""
+        before = self._held.get(key, ())
+        if not held and not before:
+            return
+        self._places.setdefault(key, []).append(len(self._log))
+        self._log.append((key, before))
+        self._keep(key, held)
+        for one in held:
+            self._names.setdefault(one.origin, {})[key] = None
+
+    def names(self, origins: set[int]) -> list[str]:
+        """Return the names that may hold one of these lists."""
+        return list(dict.fromkeys(name for origin in origins for name in self._names.get(origin, ())))
+
+    def mark(self) -> int:
+        """Return the point to which `since` and `back` refer."""
+        return len(self._log)
+
+    def since(self, mark: int) -> dict[str, tuple[Grown, ...]]:
+        """Return what the names hold that were set after a point."""
+        return {key: self.get(key) for key, _ in self._log[mark:]}
+
+    def versions(self, key: str, mark: int) -> list[tuple[Grown, ...]]:
+        """Return everything that a name held since a point, from what it held there to what it holds."""
+        places = self._places.get(key, [])
+        return [*(self._log[place][1] for place in places[bisect_left(places, mark) :]), self.get(key)]
+
+    def back(self, mark: int) -> None:
+        """Take back what was set after a point."""
+        while len(self._log) > mark:
+            key, before = self._log.pop()
+            self._places[key].pop()
+            self._keep(key, before)
+
+    def _keep(self, key: str, held: tuple[Grown, ...]) -> None:
+        if held:
+            self._held[key] = held
+        else:
+            self._held.pop(key, None)
 
 
 def key_of(node: ast.AST | None) -> str | None:
@@ -35,17 +92,23 @@ def key_of(node: ast.AST | None) -> str | None:
 
 def unknown(node: ast.AST, *, script: bool = False) -> Word:
     """Return the word that stands for what an expression gives, which is known only where it is run."""
-    text = ast.unparse(node)[:60].lstrip("*")
     line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1
-    return Word("$unknown" if script else f"*{text}", line, column, dynamic=True)
+    if script:
+        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        return Word(f"{OPEN}_{name}" if name.isascii() and name else OPEN, line, column, dynamic=True)
+    return Word("*" + ast.unparse(node)[:60].lstrip("*"), line, column, dynamic=True)
 
 
 def product(origin: int, parts: Sequence[tuple[Grown, ...]], *, script: bool = False) -> tuple[Grown, ...]:
     """Return every sequence of the parts, one after the other."""
-    found: list[tuple[Word, ...]] = [()]
+    found: list[list[Word]] = [[]]
     for part in parts:
-        found = [(*words, *one.words) for words in found for one in part][:MAX_VARIANTS]
-    return tuple(Grown(origin, capped(words), script) for words in found)
+        if len(part) > 1:
+            found = [[*words, *one.words] for words in found for one in part][:MAX_VARIANTS]
+            continue
+        for words in found:
+            words += part[0].words if part and len(words) <= MAX_WORDS else ()
+    return tuple(Grown(origin, capped(tuple(words)), script) for words in found)
 
 
 def capped(words: tuple[Word, ...]) -> tuple[Word, ...]:
@@ -55,25 +118,47 @@ def capped(words: tuple[Word, ...]) -> tuple[Word, ...]:
 
 def text_of(one: Grown) -> tuple[str, tuple[tuple[int, int, int], ...]]:
     """Return a text with where its pieces stand: (offset, line, column)."""
-    text = ""
+    pieces: list[str] = []
     starts: list[tuple[int, int, int]] = []
+    offset = 0
     for piece in one.words:
         for number, line in enumerate(piece.text.splitlines(keepends=True)):
-            starts.append((len(text), piece.line + number, piece.column if number == 0 else 1))
-            text += line
-    return text, tuple(starts)
+            starts.append((offset, piece.line + number, piece.column if number == 0 else 1))
+            pieces.append(line)
+            offset += len(line)
+    return "".join(pieces), tuple(starts)
 
 
-def joined(states: Sequence[State]) -> State:
-    """Return what is held after branches; of a value that they left differently, what they have in common."""
-    result: State = {}
-    for key in dict.fromkeys(key for state in states for key in state):
-        by_origin: dict[int, list[Grown]] = {}
-        for state in states:
-            for one in state.get(key, ()):
-                by_origin.setdefault(one.origin, []).append(one)
-        result[key] = tuple(_common(key, several) for several in by_origin.values())[:MAX_VARIANTS]
-    return result
+def opened(word: Word) -> Word:
+    """Return a word of a text as one that is not known where something that is not known was filled into it."""
+    return msgspec.structs.replace(word, dynamic=True) if OPEN in word.text else word
+
+
+def only_head(rest: Word, words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """Return the words that are taken to stay, and one for whatever the others are now."""
+    program = words[0].text.rpartition("/")[2] if words else ""
+    return (*words[: HEAD - 1 if program == "vllm" else HEAD], rest)
+
+
+def may_launch(one: Grown) -> bool:
+    """Return whether a list is long enough and names vLLM."""
+    return (one.script or len(one.words) >= HEAD) and any("vllm" in word.text.lower() for word in one.words)
+
+
+def joined(key: str, ends: Sequence[tuple[Grown, ...]]) -> tuple[Grown, ...]:
+    """Return what a name holds after branches; of a value that they left differently, what they have in common.
+
+    After a branch that left something else, what serves a command is not known, and a command is one of several.
+    """
+    same: dict[tuple[int, int], list[Grown]] = {}
+    known = all(ends)
+    for held in ends:
+        count: dict[int, int] = {}
+        for one in held:
+            count[one.origin] = count.get(one.origin, 0) + 1  # several are made of the several that a name held
+            if known or may_launch(one):
+                same.setdefault((one.origin, count[one.origin]), []).append(one)
+    return tuple(_common(key, several) for several in same.values())[:MAX_VARIANTS]
 
 
 def _common(key: str, several: Sequence[Grown]) -> Grown:
@@ -84,61 +169,7 @@ def _common(key: str, several: Sequence[Grown]) -> Grown:
     while all(len(one.words) > length and one.words[length] == first.words[length] for one in several):
         length += 1
     other = next(one.words for one in several if len(one.words) > length)[length]
-    open_ = Word(" $unknown" if first.script else f"*{key}", other.line, other.column, dynamic=True)
+    apart = all(one.words[length].text[:1].isspace() for one in several if len(one.words) > length)
+    text = f" {OPEN}" if apart else f"{OPEN} {OPEN}"
+    open_ = Word(text if first.script else f"*{key}", other.line, other.column, dynamic=True)
     return Grown(first.origin, (*first.words[:length], open_), first.script)
-
-
-def shallow(node: ast.AST) -> list[ast.AST]:
-    """Return a statement and those inside it, without what stands in functions of their own."""
-    found = [node]
-    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.expr)):
-        for child in ast.iter_child_nodes(node):
-            found += shallow(child)
-    return found
-
-
-def assigned(body: Sequence[ast.stmt]) -> set[str]:
-    """Return the names that a scope sets itself."""
-    nodes = [node for statement in body for node in shallow(statement)]
-    targets = [t for n in nodes if isinstance(n, ast.Assign) for t in n.targets]
-    targets += [n.target for n in nodes if isinstance(n, ast.AnnAssign)]
-    return {key for target in targets if (key := key_of(target)) is not None}
-
-
-def added_to(tree: ast.AST) -> set[str]:
-    """Return the names to whose lists something is added, or of which something is taken."""
-    found: set[str | None] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.AugAssign):
-            found.add(key_of(node.target))
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr in ADDING | CHANGING:
-                found.add(key_of(node.func.value))
-        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, (ast.Store, ast.Del)):
-            found.add(key_of(node.value))
-    return {key for key in found if key is not None}
-
-
-def changers(tree: ast.AST) -> set[str]:
-    """Return the functions of the file that change a list that they are given."""
-    functions = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    return {f.name for f in functions if {a.arg for a in (*f.args.posonlyargs, *f.args.args)} & added_to(f)}
-
-
-def grown_results(tree: ast.AST) -> set[str]:
-    """Return the functions of the file to whose result more is added where they are called."""
-    called: dict[str, set[str]] = {}
-    added = added_to(tree)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            name = (key_of(node.value.func) or "").rpartition(".")[2]
-            called.setdefault(name, set()).update(key for t in node.targets if (key := key_of(t)) is not None)
-    whole: set[str] = set()
-    for node in ast.walk(tree):
-        parts = [node.left, node.right] if isinstance(node, ast.BinOp) else []
-        parts += [node.value] if isinstance(node, ast.Starred) else []
-        for part in parts:
-            if isinstance(part, ast.Call):
-                whole.add((key_of(part.func) or "").rpartition(".")[2])
-            added |= {key for key in [key_of(part)] if key is not None}
-    return whole | {name for name, keys in called.items() if keys & added}
