@@ -71,7 +71,7 @@ def words(launch: Launch) -> list[str]:
 @pytest.mark.parametrize("name", ["Makefile", "makefile", "GNUmakefile", "serve.mk", "deploy/Makefile.gpu"])
 def test_makefile(name: str) -> None:
     docker, plain = read(name, MAKEFILE)
-    assert words(docker) == ["--model", "Qwen/Qwen3-8B", "--kv-cache-dtype", "nvfp4", "--seed", "1", "--dtype", "?"]
+    assert words(docker) == ["--model", "Qwen/Qwen3-8B", "--kv-cache-dtype", "nvfp4", "--seed", "1", "--dtype", "b"]
     assert docker.image is not None
     assert (docker.image.text, docker.line) == ("vllm/vllm-openai:v0.25.1", 10)
     assert docker.words[2].line == 11
