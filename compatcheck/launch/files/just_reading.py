@@ -22,6 +22,8 @@ _ENV = re.compile(r"\benv\(\s*('[^']*'|\"[^\"]*\")\s*,\s*('[^']*'|\"[^\"]*\")\s*
 _DOTENV = frozenset({"dotenv-load", "dotenv-filename", "dotenv-path", "dotenv-required", "dotenv-override"})
 MAX_CHARACTERS = 300_000
 """Characters that are filled in for one file; beyond them values are unknown."""
+MAX_SOURCES = 10
+"""Other files that are named; one is enough to leave the answer open."""
 MAX_DEPTH = 20
 """Variables in variables that are followed."""
 
@@ -192,7 +194,7 @@ class JustReading:
             files = (Word(self.evaluated(named[1], "set dotenv-path", Scope(self, {})), named[0]),)
         elif said:
             files = (Word(".env", next(iter(said.values()))[0]),)
-        return tuple(self.scripts.word(word) for word in files), tuple(self.imports)
+        return files, tuple(self.imports[:MAX_SOURCES])
 
 
 class Scope:

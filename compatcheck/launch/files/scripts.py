@@ -102,7 +102,9 @@ class Scripts:
         )
         if REACHED not in launch.environment:
             return whole
-        return with_files(msgspec.structs.replace(whole, elsewhere=(*whole.elsewhere, *elsewhere)), files)
+        more = tuple(self.word(word) for word in elsewhere)
+        given = tuple(self.word(word) for word in files)
+        return with_files(msgspec.structs.replace(whole, elsewhere=(*whole.elsewhere, *more)), given)
 
     def word(self, word: Word) -> Word:
         """Return a word as the file has it, `dynamic` where a part of it is unknown."""
