@@ -97,7 +97,7 @@ def test_variables_from_elsewhere(head: str, files: list[str], elsewhere: list[s
     assert [word.text for word in launch.env_files] == files
     assert [word.text for word in launch.elsewhere] == elsewhere
     inner = one(f"{head}\na:\n  docker run vllm/vllm-openai:v0.25.1 --model m\n")
-    assert not (inner.env_files or inner.elsewhere)  # a container has an environment of its own
+    assert (inner.env_files, inner.elsewhere) == ((), ())  # a container has an environment of its own
 
 
 def test_a_release_that_a_line_installs() -> None:
