@@ -1,8 +1,8 @@
 """The values of make's variables, and texts with them filled in.
 
-Source: the manual of GNU make, "How to Use Variables" and "Functions for Transforming Text". Of the functions `call`
-and `strip` are understood, and those that give nothing; what the others give is unknown, as is a variable that the file
-does not set: whoever runs make may set it.
+Source: the manual of GNU make, "How to Use Variables" and "Functions for Transforming Text". Of the functions `call`,
+`foreach` and `strip` are understood, and those that give nothing; what the others give is unknown, as is a variable
+that the file does not set: whoever runs make may set it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from compatcheck.launch.files.make_lines import arguments, references
-from compatcheck.launch.files.scripts import MARK, MAX_VALUE
+from compatcheck.launch.files.scripts import MARK, MAX_VALUE, is_known
 
 MAX_DEPTH = 50
 """Variables in variables that are followed."""
@@ -99,7 +99,7 @@ class Values:
         if rest:
             if name in _NOTHING:
                 return ""
-            return self._function(name, rest) if name in ("call", "strip") else None
+            return self._function(name, rest) if name in ("call", "strip", "foreach") else None
         if "$" in name:
             name = self._inside(name, name)
         if name in self.local:
@@ -117,6 +117,8 @@ class Values:
     def _function(self, name: str, rest: str) -> str | None:
         if name == "strip":
             return " ".join(self._inside("strip " + rest, rest).split())
+        if name == "foreach":
+            return self._each(*arguments(rest, 2))
         called, *given = [self._inside("call " + rest, part) for part in arguments(rest)]
         variable = self.get(called.strip())
         if variable is None or called in self.open:
@@ -126,6 +128,23 @@ class Values:
         inner = Values(self.get, self.unknown, self.spent, self.local | numbers | {"0": called})
         inner.open = {*self.open, called}
         return variable.text if variable.simple else inner.fill(variable.text)
+
+    def _each(self, name: str, items: str = "", body: str = "") -> str | None:
+        """Return what `$(foreach name,items,body)` gives."""
+        name, items = self.fill(name).strip(), self.fill(items)
+        if not is_known(items):
+            return None
+        inner = Values(self.get, self.unknown, self.spent, self.local)
+        inner.open = {*self.open, f"foreach {name}"}
+        found: list[str] = []
+        for item in items.split():
+            inner.local[name] = item
+            inner.forget()
+            self.spent.characters += 20 + len(body)
+            if self.spent.characters > MAX_CHARACTERS:
+                return None
+            found.append(inner.fill(body))
+        return " ".join(found)
 
     def _inside(self, name: str, text: str) -> str:
         """Fill in a text that belongs to a name, which may not be used in it."""

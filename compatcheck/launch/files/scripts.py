@@ -39,7 +39,7 @@ class Scripts:
     def __init__(self) -> None:
         self.said: list[str] = []
         self.numbers: dict[str, int] = {}
-        self.last: tuple[Mapping[str, Word], dict[str, Word], tuple[Word, ...]] | None = None
+        self.last: tuple[Mapping[str, Word], dict[str, Word], tuple[Word, ...], bool] | None = None
 
     def unknown(self, said: str) -> str:
         """Return what stands in a shell's text for a part that only the program that fills it in knows."""
@@ -66,10 +66,10 @@ class Scripts:
         pinned: Word | None = None
         given: dict[str, Word] | None = None
         for text, starts in scripts:
-            if not may_launch(text):
+            if not (may_launch(text) or ("$" in text and self._bounded(environment)[2])):
                 continue
             if given is None:
-                given, more = self._bounded(environment)
+                given, more, _ = self._bounded(environment)
                 elsewhere += more
             _, line, column = starts[0]
             if len(text) > MAX_TEXT:
@@ -81,11 +81,12 @@ class Scripts:
                     pinned = pinned_version(words) or pinned
         return found
 
-    def _bounded(self, environment: Mapping[str, Word]) -> tuple[dict[str, Word], tuple[Word, ...]]:
-        """Return what `bounded` does, once for the environment of many scripts."""
+    def _bounded(self, environment: Mapping[str, Word]) -> tuple[dict[str, Word], tuple[Word, ...], bool]:
+        """Return what `bounded` does, and whether a variable holds a launch; once for the environment of many."""
         if self.last is None or self.last[0] is not environment:
             given, more = bounded(environment)
-            self.last = (environment, given | {REACHED: Word("1")}, more)
+            launching = any(may_launch(word.text) for word in given.values())
+            self.last = (environment, given | {REACHED: Word("1")}, more, launching)
         return self.last[1:]
 
     def settled(self, launch: Launch, files: tuple[Word, ...] = (), elsewhere: tuple[Word, ...] = ()) -> Launch:
