@@ -97,3 +97,9 @@ def test_a_quadlet_with_the_environment_of_the_host(value: str, count: int) -> N
     (launch,) = PodmanQuadlet().launches(f"{IMAGE}EnvironmentHost={value}\nExec=--model m\n")
     assert len(launch.elsewhere) == count
     assert all("EnvironmentHost" in word.text and word.line == 3 for word in launch.elsewhere)
+
+
+@pytest.mark.parametrize("args", ["$MORE", "--gpus all ${MORE}", "--gpus=all " * 1001])
+def test_options_of_podman_that_are_not_read(args: str) -> None:
+    (launch,) = PodmanQuadlet().launches(f"{IMAGE}PodmanArgs={args}\nExec=--model m\n")
+    assert [(word.text, word.line) for word in launch.elsewhere] == [("PodmanArgs from elsewhere", 3)]

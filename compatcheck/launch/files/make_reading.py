@@ -213,7 +213,7 @@ class Reading:
 
     def _rule(self, line: str, raw: list[str], number: int) -> None:
         colon = outside(line, ":")
-        targets = tuple(self.values.fill(line[:colon].rstrip("&")).split())
+        targets = tuple(dict.fromkeys(self.values.fill(line[:colon].rstrip("&")).split()))
         rest = line[colon + 1 :].removeprefix(":")
         match = _ASSIGNMENT.match(rest)
         if match is not None:

@@ -17,7 +17,8 @@ from compatcheck.launch.model import Word
 
 MAX_STEPS = 100_000
 """Variables handed on from target to target; beyond them none of a target's variables is known."""
-MAX_PATTERNS = 100
+MAX_TARGETS = 100
+"""Targets of one rule, where variables are set by pattern."""
 MAX_SOURCES = 10
 """Other files that are named; one is enough to leave the answer open."""
 _EXPORTABLE = re.compile(r"[A-Za-z_]\w*")
@@ -40,8 +41,10 @@ class Targets:
         for rule in reading.rules:
             for target in rule.targets:
                 self.needs.setdefault(target, []).extend(rule.needs)
+        self.steps = 0
+        self.tables: dict[tuple[str, ...], dict[str, Variable]] = {}
         self.inherited: dict[str, set[str]] = {}
-        self.too_many = len(self.patterns) > MAX_PATTERNS or not self._hand_on()
+        self.too_many = not self._hand_on()
         self.names = {one.name for one in reading.specific}
         self.exporting = {one.name for one in reading.specific if "export" in one.modifiers}
         self.unseen: tuple[Word, ...] = ()
@@ -91,6 +94,8 @@ class Targets:
     def _environment(self, table: dict[str, Variable], values: Values) -> Iterator[tuple[str, Word]]:
         reading = self.reading
         exported = dict(self.exported)
+        if self.too_many:
+            exported |= dict.fromkeys(self.exporting)
         for name, variable in table.items():
             if name in self.exporting:
                 exported[name] = True if variable.sure else None
@@ -100,27 +105,38 @@ class Targets:
             if state is False:
                 continue
             found = table.get(name) or reading.table.get(name)
-            place = (found.line, found.column) if found is not None else reading.exports[name][1:]
+            place = (found.line, found.column) if found is not None else reading.exports.get(name, (None, 1, 1))[1:]
             value = values.replaced(f"$({name})", name)
             yield name, Word(value, *place, dynamic=state is None)
 
     def _table(self, rule: Rule) -> dict[str, Variable]:
         """Return the variables that the rule's targets have of their own."""
         table: dict[str, Variable] = {}
-        if not self.reading.specific:
+        if not self.reading.specific or self.too_many:
+            return table
+        if rule.targets in self.tables:
+            return self.tables[rule.targets]
+        own = [one for target in rule.targets for one in self.own.get(target, ())]
+        patterns = self.patterns if len(rule.targets) <= MAX_TARGETS else []
+        self.steps += 1 + len(own) + len(patterns) * len(rule.targets)
+        self.steps += sum(len(self.inherited.get(target, ())) for target in rule.targets)
+        if self.steps > MAX_STEPS or len(patterns) < len(self.patterns):
+            self.too_many, self.plain = True, None
             return table
         for name in {name for target in rule.targets for name in self.inherited.get(target, ())}:
             table[name] = Variable([""], True, 1, 1, sure=False)
-        by_pattern = [one for one in self.patterns[:MAX_PATTERNS] if any(_matches(one, t) for t in rule.targets)]
-        for one in (*by_pattern, *(one for target in rule.targets for one in self.own.get(target, ()))):
+        by_pattern = [one for one in patterns if any(_matches(one, target) for target in rule.targets)]
+        for one in (*by_pattern, *own):
             present = table.get(one.name) or self.reading.known(one.name)
             if one.kind == "?" and present is not None and present.sure:
                 continue
             if present is not None and one.name not in table and one.kind == "+":
                 table[one.name] = msgspec.structs.replace(present, parts=[*present.parts])
-            sure = one.sure and (len(rule.targets) == 1 or all(_matches(one, target) for target in rule.targets))
+            every = len(rule.targets) == 1 or ("%" in one.target and all(_matches(one, t) for t in rule.targets))
+            sure = one.sure and every
             filled = None if one.kind.startswith(":") else self.reading.values
             self.reading.set(table, one.name, one.kind, one.value, (one.line, one.column), sure=sure, values=filled)
+        self.tables[rule.targets] = table
         return table
 
     def _hand_on(self) -> bool:

@@ -12,9 +12,12 @@ import msgspec
 from compatcheck.launch import docker
 from compatcheck.launch.arguments import read_json
 from compatcheck.launch.command_line import in_container, with_files
-from compatcheck.launch.files.scripts import Scripts, bounded
+from compatcheck.launch.files.scripts import MARK, Scripts, bounded
 from compatcheck.launch.files.unit_settings import Setting, UnitEnvironment, UnitWords, read_settings
 from compatcheck.launch.model import Launch, Word
+
+MAX_OPTIONS = 1000
+"""Words of one PodmanArgs that are read."""
 
 
 class PodmanQuadlet:
@@ -45,22 +48,33 @@ class PodmanQuadlet:
         image = next(iter(read("Image")), None)
         if image is None:
             return []
-        options = [word for setting in more for word in words.read(setting, filled)]
-        container = docker.read_run([Word("podman"), Word("run"), *options, image, *read("Exec")])
-        if container is None:
-            return []
-        environment, elsewhere = bounded({**inner.given, **container.environment})
+        variables, files, entrypoint = {**inner.given}, [*inner.files], None
+        unread: tuple[Word, ...] = ()
+        for setting in more:
+            options = words.read(setting, filled)
+            others = [word for word in options if word.text.startswith(f"${{{MARK}")] + options[MAX_OPTIONS:]
+            unread = unread or tuple(_named("PodmanArgs from elsewhere", word) for word in others[:1])
+            run = docker.read_run([Word("podman"), Word("run"), *options[:MAX_OPTIONS], image, image])
+            if run is not None:
+                variables |= run.environment
+                files += run.env_files
+                entrypoint = entrypoint if run.entrypoint is None else run.entrypoint
+        environment, elsewhere = bounded(variables)
         if "EnvironmentHost" in given and given["EnvironmentHost"].value.strip().lower() in ("true", "yes", "1", "on"):
-            _, line, _ = given["EnvironmentHost"].starts[0]
-            elsewhere = (*elsewhere, Word("the environment of the host (EnvironmentHost)", line, 1))
-        entrypoint = container.entrypoint
+            _, line, column = given["EnvironmentHost"].starts[0]
+            elsewhere = (*elsewhere, Word("the environment of the host (EnvironmentHost)", line, column))
         if entrypoint is None and "Entrypoint" in given:
             entrypoint = _entrypoint(given["Entrypoint"], read("Entrypoint"))
-        found = in_container(container.command, environment, container.image, entrypoint, place=image)
-        files = tuple(scripts.word(word) for word in (*inner.files, *container.env_files))
+        found = in_container(read("Exec"), environment, image, entrypoint, place=image)
+        said = tuple(scripts.word(word) for word in files)
+        elsewhere += unread
         return [
-            with_files(scripts.settled(msgspec.structs.replace(launch, elsewhere=elsewhere)), files) for launch in found
+            with_files(scripts.settled(msgspec.structs.replace(launch, elsewhere=elsewhere)), said) for launch in found
         ]
+
+
+def _named(said: str, word: Word) -> Word:
+    return msgspec.structs.replace(word, text=said, dynamic=False)
 
 
 def _entrypoint(setting: Setting, words: list[Word]) -> list[Word]:
