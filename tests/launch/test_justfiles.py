@@ -30,6 +30,11 @@ def one(text: str) -> Launch:
         ("x := (\n  '--a ' + # one\n  '1'\n)", "a:\n  vllm serve m {{ x }}", "m --a 1"),
         ("extra := ''", "a:\n  vllm serve m {{extra}} --y", "m --y"),
         ("tag := env('TAG', 'v1')", "a:\n  vllm serve {{tag}}", "v1"),
+        (
+            "set dotenv-load\nt := env('T', 'v1')",
+            "a:\n  vllm serve {{t}} {{env('T', 'v1')}}",
+            "?{{ env('T', 'v1') }} ?{{ env('T', 'v1') }}",
+        ),
         ("tag := env('TAG')", "a:\n  vllm serve {{tag}}", "?{{ env('TAG') }}"),
         ("n := `nproc`", "a:\n  vllm serve m --x {{n}}", "m --x ?`nproc`"),
         ("k := 'a'", "a:\n  vllm serve {{ if k == 'a' { 'm' } else { 'n' } }}", "m"),

@@ -74,6 +74,12 @@ def test_variables_of_units(settings: str, expected: dict[str, str], files: list
             [],
         ),
         ("Exec=--model m\nPodmanArgs=--env-file /a --env B", "--model m", {"B": "?B"}, ["/a"]),
+        (
+            "Exec=--model m\nSecret=s,type=env,target=A\nSecret=t,type=env",
+            "--model m",
+            {"A": "?s,type=env,target=A", "t": "?t,type=env"},
+            [],
+        ),
         ("Exec=--model m\nEnvironmentFile=%h/a", "--model m", {}, ["%h/a"]),
         ("Exec=--model m\nPodmanArgs=--entrypoint '' ", "--model m", {}, []),
         ("Entrypoint=vllm\nExec=serve m", "m", {}, []),
@@ -103,3 +109,9 @@ def test_a_quadlet_with_the_environment_of_the_host(value: str, count: int) -> N
 def test_options_of_podman_that_are_not_read(args: str) -> None:
     (launch,) = PodmanQuadlet().launches(f"{IMAGE}PodmanArgs={args}\nExec=--model m\n")
     assert [(word.text, word.line) for word in launch.elsewhere] == [("PodmanArgs from elsewhere", 3)]
+
+
+def test_a_unit_that_names_its_release() -> None:
+    (launch,) = SystemdUnit().launches("[Service]\nExecStart=uvx --from vllm==0.25.0 vllm serve m\n")
+    assert launch.engine_version is not None
+    assert launch.engine_version.text == "0.25.0"

@@ -39,11 +39,14 @@ class Expression:
         lookup: Callable[[str], str | None],
         unknown: Callable[[str], str],
         lines: bool = False,
+        defaults: bool = True,
     ) -> None:
         self.text = text
         self.at = at
         self.lookup = lookup
         self.unknown = unknown
+        self.defaults = defaults
+        """Whether a variable of the environment is taken for unset, so that `env` gives its default."""
         self.depth = 0
         self.brackets = 1 if lines else 0
         """How many are open: inside them an expression goes over several lines."""
@@ -127,7 +130,7 @@ class Expression:
                 self._needs(")")
                 break
         self.brackets -= 1
-        if name in _DEFAULTS and len(given) == 2:
+        if self.defaults and name in _DEFAULTS and len(given) == 2:
             return given[1]
         if name == "quote" and len(given) == 1:
             return "'" + given[0].replace("'", "'\\''") + "'"

@@ -148,7 +148,7 @@ class JustReading:
 
     def evaluated(self, at: int, said: str, scope: Scope, *, primary: bool = False) -> str:
         """Return what the expression at a place gives."""
-        expression = Expression(self.text, at, scope.get, self.scripts.unknown)
+        expression = Expression(self.text, at, scope.get, self.scripts.unknown, defaults=not self.dotenv())
         try:
             return scope.spend(expression.primary() if primary else expression.value(), said)
         except NotAnExpressionError:
@@ -185,9 +185,13 @@ class JustReading:
     def _is_on(self, at: int) -> bool:
         return at < 0 or not _FALSE.match(self.text, at)
 
+    def dotenv(self) -> dict[str, tuple[int, int]]:
+        """Return the settings that load a file of variables, of which `env` gives those, too."""
+        return {name: place for name, place in self.settings.items() if name in _DOTENV and self._is_on(place[1])}
+
     def sources(self) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
         """Return the files of variables, and what else may export some."""
-        said = {name: place for name, place in self.settings.items() if name in _DOTENV and self._is_on(place[1])}
+        said = self.dotenv()
         named = said.get("dotenv-path") or said.get("dotenv-filename")
         files: tuple[Word, ...] = ()
         if named is not None:

@@ -90,7 +90,8 @@ def _interpolated(body: str, start: int, scope: Scope) -> tuple[str, int]:
     """Return what `{{…}}` gives, and the place after it. `{{{{` stands for two brackets."""
     if body.startswith("{{{{", start):
         return "{{", start + 4
-    expression = Expression(body, start + 2, scope.get, scope.unknown, lines=True)
+    sure = not scope.reading.dotenv()
+    expression = Expression(body, start + 2, scope.get, scope.unknown, lines=True, defaults=sure)
     try:
         value = expression.value()
         end = _CLOSE.match(body, expression.at)

@@ -40,6 +40,8 @@ class PodmanQuadlet:
             elif setting.section == "Container" and not inner.take(setting):
                 given[setting.name] = setting
                 more += [setting] if setting.name == "PodmanArgs" else []
+                if setting.name == "Secret":
+                    inner.given |= _secret(words.read(setting))
         filled = service.under_files()
 
         def read(name: str) -> list[Word]:
@@ -71,6 +73,17 @@ class PodmanQuadlet:
         return [
             with_files(scripts.settled(msgspec.structs.replace(launch, elsewhere=elsewhere)), said) for launch in found
         ]
+
+
+def _secret(words: list[Word]) -> dict[str, Word]:
+    """Return the variable that `Secret=name,type=env,target=NAME` sets to what only Podman knows."""
+    name, *options = words[0].text.split(",") if words else [""]
+    given = dict(option.split("=", 1) for option in options if "=" in option)
+    return (
+        {given.get("target", name): msgspec.structs.replace(words[0], dynamic=True)}
+        if given.get("type") == "env"
+        else {}
+    )
 
 
 def _named(said: str, word: Word) -> Word:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from compatcheck.launch.command_line import find_launches
+from compatcheck.launch.command_line import find_launches, pinned_version, with_version
 from compatcheck.launch.files.scripts import REACHED, Scripts, bounded
 from compatcheck.launch.files.unit_settings import Setting, UnitEnvironment, UnitWords, read_settings
 from compatcheck.launch.model import Launch, Word
@@ -35,7 +35,7 @@ class SystemdUnit:
         given[REACHED] = Word("1")
         files = tuple(environment.files)
         return [
-            scripts.settled(launch, files, elsewhere)
+            scripts.settled(with_version(launch, pinned_version(command)), files, elsewhere)
             for setting in started
             for command in _commands(words, setting, variables)
             for launch in find_launches(command, given)
