@@ -202,7 +202,7 @@ def statement_end(text: str, at: int) -> int:
 def _escaped(match: re.Match[str]) -> str:
     if match[2]:
         number = int(match[2], 16)
-        return chr(number) if number < 0x110000 else match[0]
+        return match[0] if number > 0x10FFFF or 0xD800 <= number < 0xE000 else chr(number)
     return _ESCAPES.get(match[1], "")
 
 
