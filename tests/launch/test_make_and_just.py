@@ -71,7 +71,7 @@ def words(launch: Launch) -> list[str]:
 @pytest.mark.parametrize("name", ["Makefile", "makefile", "GNUmakefile", "serve.mk", "deploy/Makefile.gpu"])
 def test_makefile(name: str) -> None:
     docker, plain = read(name, MAKEFILE)
-    assert words(docker) == ["--model", "Qwen/Qwen3-8B", "--kv-cache-dtype", "nvfp4", "--seed", "1", "--dtype", "?"]
+    assert words(docker) == ["--model", "Qwen/Qwen3-8B", "--kv-cache-dtype", "nvfp4", "--seed", "1", "--dtype", "b"]
     assert docker.image is not None
     assert (docker.image.text, docker.line) == ("vllm/vllm-openai:v0.25.1", 10)
     assert docker.words[2].line == 11
@@ -133,3 +133,32 @@ def test_hostile_files_end() -> None:
 def test_a_long_chain_of_variables_ends() -> None:
     chain = "".join(f"V{n} = $(V{n + 1})\n" for n in range(2000)) + "V2000 = m\n"
     assert Makefile().launches(f"{chain}serve:\n\tvllm serve $(V0) --kv-cache-dtype fp8\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "count"),
+    [
+        ("Makefile", "a:\n\tvllm serve m " + "$(" * 400_000, 1),
+        ("Makefile", "V := $(" + "$(A" * 300_000 + "\na:\n\tvllm serve m $(V)\n", 1),
+        ("Makefile", "A := " + "x" * 19_000 + "\na:\n\tvllm serve m " + "$(A) " * 25_000, 1),
+        ("Makefile", "A = x\n" + "A += --seed 1\n" * 60_000 + "a:\n\tvllm serve m $(A)\n", 1),
+        ("Makefile", "a: V = 1\n" * 50_000 + "a " * 300_000 + ":\n\tvllm serve m $(V)\n", 1),
+        ("Makefile", "".join(f"a: V{n} = 1\na b{n}:\n\tvllm serve m $(V1)\n" for n in range(3000)), 3000),
+        ("Makefile", "ifdef X\n" * 20_000 + "V = 1\n" * 50_000 + "a:\n\tvllm serve m $(V)\n", 1),
+        ("Makefile", "export\n" + "".join(f"V{n} = 1\n" for n in range(30_000)) + "a:\n\tvllm serve m\n" * 2000, 2000),
+        ("justfile", "a := " + "(" * 500_000 + "\nb:\n    vllm serve {{a}}\n", 0),
+        (
+            "justfile",
+            "a0 := 'x'\n" + "".join(f"a{n + 1} := a{n} + a{n}\n" for n in range(9000)) + "b:\n  vllm serve {{a99}}",
+            1,
+        ),
+        ("a.container", "[Container]\nImage=vllm/vllm-openai:v0.25.1\n" + "Environment=A=1\n" * 60_000, 1),
+        ("a.container", "[Container]\nImage=vllm/vllm-openai:v0.25.1\nPodmanArgs=" + "--env A=1 " * 90_000, 1),
+        ("a.service", "[Service]\nEnvironment=A=" + "x" * 19_000 + "\nExecStart=vllm serve m " + "${A} " * 90_000, 1),
+    ],
+    ids=range(13),
+)
+def test_large_files_end(name: str, text: str, count: int) -> None:
+    found = read(name, text)
+    assert len(found) == count
+    assert sum(len(word.text) for launch in found for word in launch.words) < 10_000_000

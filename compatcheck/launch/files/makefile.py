@@ -1,22 +1,19 @@
-"""Makefiles: the lines of recipes, which a shell runs, with the variables that the file sets.
-
-A variable that the file sets more than once is not known, but for `+=`; nor is what a function of make gives.
-"""
+"""Makefiles: the lines of recipes, which a shell runs, with the variables that the file sets and exports."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from compatcheck.launch.command_line import launches_in_script
+from compatcheck.launch.files.make_lines import references
+from compatcheck.launch.files.make_reading import Reading, Rule
+from compatcheck.launch.files.make_targets import Targets
+from compatcheck.launch.files.make_values import Values
+from compatcheck.launch.files.scripts import MARK, Script, Scripts, joined, may_launch
 from compatcheck.launch.model import Launch
 
-_VARIABLE = re.compile(r"^(?:export[ \t]+|override[ \t]+)?([A-Za-z_][\w-]*)[ \t]*(\?|:{1,3}|\+|)=[ \t]*(.*)$")
-_REFERENCE = re.compile(r"\$\$|\$\(([\w.-]+)\)|\$\{([\w.-]+)\}|\$\((?:[^()]|\([^()]*\))*\)|\$([A-Za-z@<^*?%+])")
-_CONDITIONAL = re.compile(r"^(?:ifeq|ifneq|ifdef|ifndef)\b", re.M)
-MAX_DEPTH = 50
-"""Variables in variables that are followed."""
-MAX_VALUE = 20_000
-"""Characters of a variable's value; a longer one is not looked at."""
+_PREFIX = re.compile(rf"[ \t@+-]*(?:\$\{{{MARK}\d+_\}}(?=\w))?[ \t@+-]*")
+"""What make takes off a recipe's line; `$(Q)` in front of a command stands for nothing else."""
 
 
 class Makefile:
@@ -29,68 +26,92 @@ class Makefile:
         return name in ("makefile", "gnumakefile") or name.startswith("makefile.") or name.endswith((".mk", ".mak"))
 
     def launches(self, text: str) -> list[Launch]:
-        lines = text.splitlines()
-        filler = _Filler(_variables(lines, conditional=bool(_CONDITIONAL.search(text))))
+        scripts = Scripts()
+        reading = Reading(text, scripts)
+        targets = Targets(reading)
+        files, elsewhere = targets.sources()
         found: list[Launch] = []
-        index = 0
-        while index < len(lines):
-            start = index
-            while lines[index].endswith("\\") and index + 1 < len(lines):
-                index += 1
-            index += 1
-            if not lines[start].startswith("\t"):
-                continue
-            first = lines[start].lstrip("\t @+-")
-            body = "\n".join([first, *(line.removeprefix("\t") for line in lines[start + 1 : index])])
-            column = len(lines[start]) - len(first) + 1
-            found += launches_in_script(filler.fill(body), start + 1, column)
+
+        def run(rule: Rule) -> None:
+            values, environment = targets.scope(rule)
+            lines = [script for one in rule.recipe for script in _scripts(*one, values, reading)]
+            lines = joined(lines) if reading.one_shell else lines
+            found.extend(scripts.run(lines, environment, files, elsewhere))
+
+        for rule in reading.rules:
+            run(rule)
+        for name, rule in reading.defined.items():
+            if name not in reading.spent.used:
+                run(rule)
         return found
 
 
-def _variables(lines: list[str], *, conditional: bool) -> dict[str, str]:
-    values: dict[str, str] = {}
-    unsure: set[str] = set()
+def _scripts(line: int, column: int, raw: list[str], values: Values, reading: Reading) -> Iterator[Script]:
+    """Yield what one line of a recipe is to the shell: one text, or one for each line of a `define` in it."""
+    prefix, whole = reading.prefix, reading.one_shell
+    body = "\n".join([raw[0].removeprefix(prefix), *(text.removeprefix(prefix) for text in raw[1:])])
+    if not whole and "$" not in body and not may_launch(body):
+        return
+    columns = [column + (len(raw[0]) - len(raw[0].removeprefix(prefix)))]
+    columns += [1 + len(text) - len(text.removeprefix(prefix)) for text in raw[1:]]
+    place = _Place(line, columns)
+    parts: list[str] = []
+    at = 0
+    for start, end, inner in references(body):
+        place.copy(body[at:start])
+        value = values.replaced(body[start:end], inner)
+        place.fill(body[start:end], value)
+        parts += [body[at:start], value]
+        at = end
+    place.copy(body[at:])
+    parts.append(body[at:])
+    yield from _split("".join(parts), place.starts)
+
+
+def _split(text: str, starts: list[tuple[int, int, int]]) -> Iterator[Script]:
+    """Split at the ends of lines that do not go on, each without what make takes off its start."""
+    ends = [match.end() for match in re.finditer(r"(?<!\\)(?:\\\\)*\n", text)]
     index = 0
-    while index < len(lines):
-        line = lines[index]
-        while line.endswith("\\") and index + 1 < len(lines):
+    for begin, end in zip([0, *ends], [*ends, len(text)], strict=True):
+        match = _PREFIX.match(text, begin, end)
+        begin = match.end() if match is not None else begin
+        while index + 1 < len(starts) and starts[index + 1][0] <= begin:
             index += 1
-            line = line[:-1] + " " + lines[index].strip()
-        index += 1
-        match = None if line.startswith("\t") else _VARIABLE.match(line)
-        if match is None:
-            continue
-        name, kind, value = match[1], match[2], re.split(r"(?<!\\)#", match[3])[0].rstrip()
-        if kind == "+" and name in values and not conditional:
-            values[name] += " " + value
-        elif name in values:
-            unsure.add(name)
-        else:
-            values[name] = value if kind != "+" else f"$$unknown {value}"
-    return {name: value for name, value in values.items() if name not in unsure}
+        first, line, column = starts[index]
+        places = [(0, line, column + begin - first)]
+        last = index + 1
+        while last < len(starts) and starts[last][0] < end:
+            places.append((starts[last][0] - begin, *starts[last][1:]))
+            last += 1
+        yield text[begin:end].rstrip("\n"), tuple(places)
 
 
-class _Filler:
-    """Puts the values of variables in place of their names, each value filled once."""
+class _Place:
+    """Where the pieces of a text that is filled in stand in the file."""
 
-    def __init__(self, variables: dict[str, str]) -> None:
-        self.variables = variables
-        self.done: dict[str, str] = {}
-        self.open: set[str] = set()
+    def __init__(self, line: int, columns: list[int]) -> None:
+        self.line = line
+        self.columns = columns
+        self.row = 0
+        self.column = columns[0]
+        self.offset = 0
+        self.starts = [(0, line, self.column)]
 
-    def fill(self, text: str) -> str:
-        """Return a recipe as the shell gets it; what make alone knows becomes a variable that nothing sets."""
-        return _REFERENCE.sub(self._replaced, text)
+    def copy(self, text: str) -> None:
+        """Note a piece that stands in the file as it is."""
+        for index, part in enumerate(text.split("\n")):
+            if index:
+                self.row += 1
+                self.column = self.columns[self.row]
+                self.offset += 1
+                self.starts.append((self.offset, self.line + self.row, self.column))
+            self.offset += len(part)
+            self.column += len(part)
 
-    def _replaced(self, match: re.Match[str]) -> str:
-        if match[0] == "$$":
-            return "$"
-        name = match[1] or match[2]
-        if name is None or name not in self.variables or name in self.open or len(self.open) >= MAX_DEPTH:
-            return "$" + re.sub(r"\W", "_", name or "made")
-        if name not in self.done:
-            self.open.add(name)
-            value = self.fill(self.variables[name])
-            self.open.discard(name)
-            self.done[name] = value if len(value) <= MAX_VALUE else f"${name}"
-        return self.done[name]
+    def fill(self, written: str, value: str) -> None:
+        """Note what is filled in at this place, and that the file goes on after it."""
+        self.starts.append((self.offset, self.line + self.row, self.column))
+        self.row += written.count("\n")
+        self.column = self.column + len(written) if "\n" not in written else 1 + len(written.rpartition("\n")[2])
+        self.offset += len(value)
+        self.starts.append((self.offset, self.line + self.row, self.column))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 
 import msgspec
 
-from compatcheck.launch.command_line import find_launches, with_files
+from compatcheck.launch.command_line import find_launches, pinned_version, with_version
+from compatcheck.launch.files.scripts import REACHED, Scripts, bounded
+from compatcheck.launch.files.unit_settings import Setting, UnitEnvironment, UnitWords, read_settings
 from compatcheck.launch.model import Launch, Word
-from compatcheck.launch.words import assignment, commands
-
-_SETTING = re.compile(r"^(Environment|EnvironmentFile|ExecStart)\s*=\s*", re.M)
 
 
 class SystemdUnit:
@@ -22,24 +21,37 @@ class SystemdUnit:
         return path.endswith(".service")
 
     def launches(self, text: str) -> list[Launch]:
-        environment: dict[str, Word] = {}
-        files: list[Word] = []
-        found: list[Launch] = []
-        for match in _SETTING.finditer(text):
-            line = text.count("\n", 0, match.start()) + 1
-            words = _words(text[match.end() :], line, len(match[0]) + 1)
-            if match[1] == "Environment":
-                environment |= {pair[0]: pair[1] for word in words if (pair := assignment(word)) is not None}
-            elif match[1] == "EnvironmentFile":
-                files += words[:1]
-            elif words:
-                bare = words[0].text.lstrip("-@:+!")
-                words[0] = msgspec.structs.replace(words[0], text=bare)
-                found += find_launches(words, environment)
-        absent = tuple(msgspec.structs.replace(word, text=word.text.lstrip("-")) for word in files)
-        return [with_files(launch, absent) for launch in found]
+        scripts = Scripts()
+        words = UnitWords(scripts)
+        environment = UnitEnvironment(words)
+        started: list[Setting] = []
+        for setting in read_settings(text):
+            if setting.section != "Service" or environment.take(setting):
+                continue
+            if setting.name == "ExecStart":
+                started = [*started, setting] if setting.value.strip() else []
+        variables = environment.under_files()
+        given, elsewhere = bounded(variables)
+        given[REACHED] = Word("1")
+        files = tuple(environment.files)
+        return [
+            scripts.settled(with_version(launch, pinned_version(command)), files, elsewhere)
+            for setting in started
+            for command in _commands(words, setting, variables)
+            for launch in find_launches(command, given)
+        ]
 
 
-def _words(rest: str, line: int, column: int) -> list[Word]:
-    """Return the words of a setting, whose line goes on after a backslash."""
-    return next(commands(rest, line, column), [])
+def _commands(words: UnitWords, setting: Setting, variables: dict[str, Word]) -> Iterator[list[Word]]:
+    """Yield the commands of one ExecStart, which `;` separates, each without what stands before its program."""
+    command: list[Word] = []
+    for word in (*words.read(setting, variables), Word(";")):
+        if word.text != ";":
+            command.append(word)
+            continue
+        if command:
+            bare = command[0].text.lstrip("-@:+!|")
+            prefix = command[0].text[: len(command[0].text) - len(bare)]
+            rest = command[2:] if "@" in prefix else command[1:]  # behind @ the name that the process gives itself
+            yield [msgspec.structs.replace(command[0], text=bare), *rest]
+        command = []
