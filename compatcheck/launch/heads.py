@@ -63,7 +63,13 @@ def kv_heads(text: Mapping[str, Any], heads: int) -> int | None:
 
 def head_size(text: Mapping[str, Any], otherwise: int | None) -> int | None:
     """Return the head size of a family that names it otherwise, else what was found already."""
-    return _first(text, ("attention_head_dim",)) if text.get("model_type") == "zamba2" else otherwise
+    if text.get("model_type") == "zamba2":
+        return _first(text, ("attention_head_dim",))
+    if _first(text, ("param_sink_number",)) is None:
+        return otherwise
+    # openPangu's layers with sink parameters: K heads of two parts, V heads of v_channels
+    parts = [_first(text, (name,)) for name in ("qk_nope_dim", "qk_rope_dim")]
+    return sum(n for n in parts if n is not None) if None not in parts else otherwise
 
 
 def _of_blocks(text: Mapping[str, Any], heads: int) -> int | None:

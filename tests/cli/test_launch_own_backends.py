@@ -61,6 +61,32 @@ def test_mimo(cli: Cli, release: str, sm: str, words: tuple[str, ...], backend: 
 
 
 @pytest.mark.parametrize(
+    ("release", "sm", "words", "verdict", "rule"),
+    [
+        ("0.33.0", "9.0", (), "degraded", "vllm-static-sinks-misplaced"),
+        ("0.26.0", "9.0", ("--attention-backend", "FLASHINFER"), "degraded", "vllm-static-sinks-misplaced"),
+        ("0.25.1", "9.0", (), "supported", None),
+        ("0.25.1", "12.0", (), "unsupported", "vllm-flash-attn-diffkv-fa2"),
+        ("0.19.1", "9.0", (), "unsupported", "vllm-diffkv-cache-update"),
+    ],
+)
+def test_openpangu_with_sinks(
+    cli: Cli, tmp_path: Path, release: str, sm: str, words: tuple[str, ...], verdict: str, rule: str | None
+) -> None:
+    config = {"architectures": ["PanguProMoEV2ForCausalLM"], "model_type": "PanguProMoE", "hidden_size": 4608}
+    config |= {"num_attention_heads": 64, "num_key_value_heads": 4, "num_hidden_layers": 50, "torch_dtype": "bfloat16"}
+    config |= {"qk_nope_dim": 128, "qk_rope_dim": 64, "v_channels": 128, "param_sink_number": 128}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    launch = ("vllm", "serve", str(tmp_path), *words)
+    document = ask(cli, *at(sm, release), "--", *launch)[1]
+    assert document["verdict"] == verdict
+    text = cli("check", *at(sm, release), "--", *launch, **HERE).stdout
+    assert "  FLASH_ATTN_DIFFKV," in text.splitlines()[0]
+    assert "head size 192" in text.splitlines()[0]
+    assert rule is None or f"[{rule}]" in text
+
+
+@pytest.mark.parametrize(
     ("release", "sm", "backend"),
     [
         ("0.33.0", "9.0", "FLASHMLA_SPARSE_DSV41"),

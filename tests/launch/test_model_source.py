@@ -109,6 +109,13 @@ def test_shapes_of_families(loaded: LoadedMatrix, name: str, layers: dict[str, i
     assert facts.configuration.head_size == size
 
 
+@pytest.mark.parametrize(("ranks", "heads"), [("1", 64), ("8", 8)])
+def test_query_heads_of_a_family(loaded: LoadedMatrix, ranks: str, heads: int) -> None:
+    command = launch("XiaomiMiMo/MiMo-V2.5", "--tensor-parallel-size", ranks, directory=".")
+    facts = read_launch(loaded.matrix, command, Configuration(engine_version="0.33.0"))
+    assert facts.configuration.num_qo_heads == heads
+
+
 def test_every_family_has_a_source_and_shapes() -> None:
     table = families()
     assert len(table.families) >= 30

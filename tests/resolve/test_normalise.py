@@ -52,7 +52,17 @@ def test_gpu_names(loaded: LoadedMatrix, name: str, sm: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "sm"),
-    [("Tesla V100-SXM2-16GB", "7.0"), ("P100", "6.0"), ("GTX 1080 Ti", "6.1"), ("P4", "6.1"), ("sm_70", "7.0")],
+    [
+        ("Tesla V100-SXM2-16GB", "7.0"),
+        ("P100", "6.0"),
+        ("GTX 1080 Ti", "6.1"),
+        ("P4", "6.1"),
+        ("sm_70", "7.0"),
+        ("NVIDIA GeForce GTX TITAN X", "5.2"),
+        ("NVIDIA TITAN X", "6.1"),
+        ("Quadro M6000 24GB", "5.2"),
+        ("Quadro P2000", "6.1"),
+    ],
 )
 def test_older_gpus_are_known_and_not_covered(loaded: LoadedMatrix, name: str, sm: str) -> None:
     normal = normalise(loaded.matrix, Configuration(sm=name))
