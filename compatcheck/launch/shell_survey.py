@@ -1,0 +1,150 @@
+"""What loops and functions of a shell text change, known before the text is read from its top."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from compatcheck.launch.model import Word
+from compatcheck.launch.shell_flow import FUNCTIONS, walk
+from compatcheck.launch.shell_scanner import Scanner
+from compatcheck.launch.shell_setters import Change, changes_of
+from compatcheck.launch.shell_variables import MAX_DEPTH, Variables
+
+SET = "set"
+WORDS = "words"
+CHARACTERS = "characters"
+"""How a name is changed: set anew, or only added to, as words or as characters."""
+_STRENGTH = {WORDS: 0, CHARACTERS: 1, SET: 2}
+
+
+class Part:
+    """The names that a loop or a function changes, and the commands in it, which may be functions."""
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+        self.names: dict[str, str] = {}
+        self.local: set[str] = set()
+        self.calls: set[str] = set()
+        self.sourced: list[Word] = []
+
+    def add(self, name: str, how: str) -> None:
+        """Note a change of a name; the strongest counts."""
+        present = self.names.get(name)
+        if present is None or _STRENGTH[how] > _STRENGTH[present]:
+            self.names[name] = how
+
+
+class Survey:
+    """The loops of a text by their place, its functions by their name, and where each name is changed last."""
+
+    def __init__(self) -> None:
+        self.loops: dict[int, Part] = {}
+        self.functions: dict[str, Part] = {}
+        self.exported: set[str] = set()
+        self.all_exported = False
+        self.last: dict[str, int] = {}
+        self._parts: list[tuple[int, Part]] = []
+        self._beyond = 0
+        self._ordered: list[tuple[int, str]] = []
+        self._offset = 0
+
+    def enter(self, kind: str, offset: int, words: list[Word]) -> None:
+        """Note that a scope starts."""
+        self._offset = offset
+        if len(self._parts) >= MAX_DEPTH:
+            self._beyond += 1
+            return
+        self._parts.append((offset, Part(words[0].text if words and kind in FUNCTIONS else "")))
+        if kind == "loop" and len(words) > 1:
+            self._note(words[1].text, SET)
+
+    def branch(self, *, last: bool) -> None:
+        """Branches make no difference here."""
+
+    def leave(self, kind: str, *, discard: bool) -> None:
+        """Note the end of a scope: what it changes, what is around it changes too."""
+        if self._beyond:
+            self._beyond -= 1
+            return
+        offset, part = self._parts.pop()
+        if kind in FUNCTIONS:
+            for name in part.local:
+                part.names.pop(name, None)
+            self.functions[part.name] = part
+            return
+        if kind == "loop":
+            self.loops[offset] = part
+        if self._parts and kind != "subshell":
+            around = self._parts[-1][1]
+            for name, how in part.names.items():
+                around.add(name, how)
+            around.local |= part.local
+            around.calls |= part.calls
+            around.sourced += part.sourced[:1]
+
+    def asks(self, name: str) -> bool:
+        """Nothing is asked here."""
+        return False
+
+    def learn(self, words: list[Word], changes: list[Change], offset: int) -> None:
+        """Note what one command changes."""
+        self._offset = offset
+        if self._parts:
+            self._parts[-1][1].calls.add(words[0].text)
+        for change in changes:
+            if change.kind == "local":
+                for _, part in self._parts[-1:]:
+                    part.local.add(change.name)
+            elif change.kind == "source":
+                for _, part in self._parts[-1:]:
+                    part.sourced.append(change.word)
+            else:
+                if change.kind == "export" or change.exported:
+                    self.exported.add(change.name)
+                self.all_exported = self.all_exported or (change.name == "-" and change.text == "a")
+                self._note(change.name, _how(change))
+
+    def _note(self, name: str, how: str) -> None:
+        self.last[name] = self._offset
+        for _, part in self._parts[-1:]:
+            part.add(name, how)
+
+    def finish(self) -> None:
+        """Put the names in the order in which they are changed last."""
+        self._ordered = sorted((offset, name) for name, offset in self.last.items())
+
+    def changed_after(self, offset: int) -> list[str]:
+        """Return the names that are changed behind a place."""
+        return [name for _, name in self._ordered[bisect_right(self._ordered, (offset, "")) :]]
+
+    def called(self, names: set[str]) -> list[Part]:
+        """Return the functions that these commands are, with those that they call in turn."""
+        found: dict[str, Part] = {}
+        waiting = [name for name in names if name in self.functions]
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found[name] = self.functions[name]
+                waiting += [one for one in found[name].calls if one in self.functions]
+        return list(found.values())
+
+
+def _how(change: Change) -> str:
+    if change.kind == "append-array":
+        return WORDS
+    if change.kind == "append":
+        return WORDS if change.text[:1].isspace() else CHARACTERS
+    own = next((o for o in (f"${change.name}", "${" + change.name + "}") if change.word.text.startswith(o)), None)
+    if change.kind != "set" or own is None:
+        return SET
+    rest = change.word.text[len(own) :]
+    return WORDS if rest[:1].isspace() else CHARACTERS if not rest[:1].isalnum() and rest[:1] != "_" else SET
+
+
+def survey(text: str) -> Survey:
+    """Return what a text changes where."""
+    found = Survey()
+    for words, command in walk(Scanner(text, 1, 1, Variables({})), found):
+        found.learn(words, changes_of(words, command.arrays), command.offset)
+    found.finish()
+    return found
