@@ -158,7 +158,7 @@ def _reads_script(words: list[Word]) -> bool:
     names = [name_of(word) for word in words]
     if any(name in OTHERS for name in names):
         return False
-    if names[0] in SHELLS or (names[0] in CONTAINERS or is_wrapper(words[0])) and set(names) & SHELLS:
+    if names[0] in SHELLS or ((names[0] in CONTAINERS or is_wrapper(words[0])) and set(names) & SHELLS):
         behind = words[next(i for i, name in enumerate(names) if name in SHELLS) + 1 :]
         return all(word.text[:1] == "-" and "c" not in word.text for word in behind)
     return names[0] in ("ssh", "sbatch")

@@ -73,7 +73,9 @@ _OTHERS = (
 )
 OTHERS = frozenset(" ".join(_OTHERS).split())
 """Programs that start none of their words as a server; behind them `vllm serve` is what they look for or print."""
-SEARCHING = frozenset({"cat", "echo", "egrep", "fgrep", "grep", "kill", "killall", "ls", "man", "pgrep", "pidof", "pkill"})
+SEARCHING = frozenset(
+    {"cat", "echo", "egrep", "fgrep", "grep", "kill", "killall", "ls", "man", "pgrep", "pidof", "pkill"}
+)
 SEARCHING |= {"printf", "ps", "rg", "tail", "whereis", "which"}
 """Those whose names are nothing else; what stands behind an option may be its value."""
 TELLING = frozenset(

@@ -41,6 +41,8 @@ class _Flow:
         self.state = state
         self.open: list[str] = []
         self.asked = False
+        """Whether the last command asks something."""
+        self.negated = False
         self.function = ""
         """The name of a function whose body comes next."""
         self.default = False
@@ -64,21 +66,6 @@ class _Flow:
     def close_chain(self) -> None:
         if self.open[-1:] == ["chain"]:
             self.leave("chain")
-
-    def chained(self, command: Command) -> None:
-        """See whether a command is run only if one before it says so."""
-        if command.joined == ")" and not command.words:
-            return  # an operator behind a subshell
-        if command.joined == "||":
-            if self.open[-1:] == ["chain"]:
-                self.state.branch(last=False)
-            else:
-                self.enter("chain", command.offset)
-        elif command.joined == "&&":
-            if self.asked and self.open[-1:] != ["chain"]:
-                self.enter("chain", command.offset)
-        elif command.joined != "|":
-            self.close_chain()
 
     def keyword(self, word: Word, command: Command) -> bool:
         """Follow a keyword; False where the word is none."""
@@ -123,7 +110,17 @@ class _Flow:
 
     def operator(self, command: Command) -> None:
         """Follow the operator behind a command that defines no function."""
-        if command.ended == "(":
+        if command.ended == "||":
+            if self.open[-1:] == ["chain"]:
+                self.state.branch(last=False)
+            else:
+                self.enter("chain", command.offset)
+        elif command.ended == "&&":
+            if self.asked and self.open[-1:] != ["chain"]:
+                self.enter("chain", command.offset)
+        elif command.ended in (";", "\n", "&", ""):
+            self.close_chain()
+        elif command.ended == "(":
             self.body(command, "subshell", "subfunction")
         elif command.ended == ")" and (command.words or not self.function):
             self.leave("subshell", "subfunction")
@@ -143,7 +140,6 @@ def walk(scanner: Scanner, state: State) -> Iterator[tuple[list[Word], Command]]
                 flow.pattern(command)
                 continue
             flow.open.pop()
-        flow.chained(command)
         at = 0
         while at < len(words) and plain[at] and flow.keyword(words[at], command):
             at += 1
@@ -162,9 +158,12 @@ def walk(scanner: Scanner, state: State) -> Iterator[tuple[list[Word], Command]]
             continue
         elif rest:
             flow.function = ""
-        if command.words:
-            negated = any(word.text == "!" for word in words[:at])
-            flow.asked = negated or (bool(rest) and (rest[0].text in _ASKING or state.asks(rest[0].text)))
+        flow.negated = flow.negated or any(word.text == "!" for word in words[:at])
+        if rest:
+            flow.asked = flow.negated or rest[0].text in _ASKING or state.asks(rest[0].text)
+            flow.negated = False
+        elif command.ended not in (" ", ")"):
+            flow.asked = False
         if rest:
             yield rest, command
         flow.operator(command)

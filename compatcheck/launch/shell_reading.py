@@ -30,7 +30,8 @@ class Reading:
             if len(words) > 1 and NAME.fullmatch(words[1].text):
                 self._loop_variable(words)
         elif kind in FUNCTIONS:
-            self._forget_names({name: SET for name in self.survey.changed_after(offset)})
+            self._forget_names(dict.fromkeys(self.survey.changed_after(offset), SET))
+            self.variables.put("@", None)
 
     def branch(self, *, last: bool) -> None:
         """Start another branch."""

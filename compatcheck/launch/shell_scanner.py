@@ -8,11 +8,12 @@ from collections.abc import Iterator
 import msgspec
 
 from compatcheck.launch.model import Word
+from compatcheck.launch.shell_heredoc import heredoc_of
 from compatcheck.launch.shell_patterns import ARRAY_NAME, CHOICE, HEREDOC, PLACEHOLDER
 from compatcheck.launch.shell_words import WordReader
 
-_OPENING = frozenset({"if", "then", "elif", "else", "while", "until", "do", "!", "{", "time"})
-"""Keywords behind which a command begins."""
+_OPENING = frozenset({"if", "then", "elif", "else", "while", "until", "do", "!", "{"})
+"""Keywords behind which a command begins; what they say holds before the next word is read."""
 _MAX_TEST = 5000
 """Characters between `[[` and `]]`, and between `((` and `))`."""
 
@@ -27,13 +28,12 @@ class Heredoc(msgspec.Struct, frozen=True):
 
 
 class Command(msgspec.Struct, frozen=True):
-    """A simple command: its words, the operator in front of it and the one behind it, which may be a line's end."""
+    """A simple command, or a keyword alone: its words, and the operator behind it, which may be a line's end."""
 
     words: list[Word]
     plain: list[bool]
     arrays: list[tuple[str, bool, list[Word]]]
     heredocs: list[Heredoc]
-    joined: str
     ended: str
     offset: int
 
@@ -41,14 +41,15 @@ class Command(msgspec.Struct, frozen=True):
 class Scanner(WordReader):
     """Reads a text character by character; `run` gives out the commands in order."""
 
-    joined = ""
+    bracket = False
+    """Whether a closing bracket was the last thing that was given out."""
     heredoc_end = 0
     """Where the here-documents of the line at hand end."""
     test = ""
     """What closes the test at hand: in `[[ ... ]]` the shell's operators are words."""
 
     def run(self) -> Iterator[Command]:
-        """Yield the commands; one without words stands for a bracket, `;;`, or an operator behind a bracket."""
+        """Yield the commands; one without words stands for a bracket, or an operator behind a bracket."""
         self._start_command()
         while self.at < len(self.text):
             char = self._peek()
@@ -57,15 +58,19 @@ class Scanner(WordReader):
             elif char in " \t\r":
                 self._word_ends()
                 self._next()
+                if len(self.words) == 1 and self.plain[0] and self.words[0].text in _OPENING:
+                    yield self._command(" ")
             elif char == "\n":
                 self._word_ends()
                 self._next()
-                if self.words and not self.test:
+                if (self.words and not self.test) or self.bracket:
                     yield self._command("\n")
                 if self.heredoc_end > self.at:
                     self._skip(self.heredoc_end - self.at)
             elif not self.test and self._comment_or_placeholder(char):
                 pass
+            elif self.test and self.part == [*self.test] and char in ";&|)":
+                self._word_ends()
             elif self.test:
                 self._begin()
                 self._word_part(char)
@@ -84,7 +89,7 @@ class Scanner(WordReader):
                     self._next()
                 if operator == ";;" and self._peek() == "&":
                     self._next()
-                if self.words or operator != ";":
+                if self.words or self.bracket or operator != ";":
                     yield self._command(operator)
             else:
                 self._begin()
@@ -103,15 +108,13 @@ class Scanner(WordReader):
         self.offset = self.at
 
     def _command(self, ended: str) -> Command:
-        found = Command(self.words, self.plain, self.arrays, self.heredocs, self.joined, ended, self.offset)
-        self.joined = ended
+        found = Command(self.words, self.plain, self.arrays, self.heredocs, ended, self.offset)
+        self.bracket = ended == ")"
         self._start_command()
         return found
 
     def _command_begins(self) -> bool:
-        pairs = zip(self.words, self.plain, strict=True)
-        begins = all(plain and word.text in _OPENING for word, plain in pairs)
-        return not self.open and (begins or [word.text for word in self.words] == ["for"])
+        return not self.open and [word.text for word in self.words] in ([], ["for"])
 
     def _word_ends(self) -> None:
         """End the word at hand, and see whether it is a keyword behind which assignments stand, or a test."""
@@ -122,7 +125,7 @@ class Scanner(WordReader):
         elif text and text == self.test:
             self.test = ""
         self._end_word()
-        self.assigning = before and (self.assigning or text in _OPENING or text in _DECLARING)
+        self.assigning = before and (self.assigning or text in _DECLARING)
         if before and (text in _DECLARING or (text[:1] == "-" and self.words[0].text in _DECLARING)):
             self.assigning = True
 
@@ -225,21 +228,13 @@ class Scanner(WordReader):
 
     def _heredoc(self, match: re.Match[str]) -> None:
         """Take the text of a here-document, which begins behind the line at hand."""
-        begin = max(self.heredoc_end, self.at)
-        if begin == self.at:
-            line_end = _LINE_END.search(self.text, self.at)
-            begin = line_end.end() if line_end is not None else len(self.text)
-        name = match[2] or match[3] or match[4]
-        tabs = r"\s*"  # documents indent what ends a here-document
-        closing = re.compile(rf"^{tabs}{re.escape(name)}[ \t\r]*$", re.M).search(self.text, begin)
-        end = closing.start() if closing is not None else len(self.text)
-        text = self.text[begin:end]
+        span = heredoc_of(self.text, match, max(self.heredoc_end, self.at))
+        begin = span.begin
         line = self.line + self.text.count("\n", self.at, begin)
-        starts = tuple((max(0, o - begin), row, column) for o, row, column in self.starts if begin <= o < end)
-        self.heredocs.append(Heredoc(text, line, match[4] is None or "\\" in match[0], starts))
-        after = self.text.find("\n", closing.end()) if closing is not None else -1
-        self.heredoc_end = after + 1 if after >= 0 else len(self.text)
+        starts = tuple((max(0, o - begin), row, column) for o, row, column in self.starts if begin <= o < span.close)
+        quoted = match[4] is None or "\\" in match[0]
+        self.heredocs.append(Heredoc(self.text[begin : span.close], line, quoted, starts))
+        self.heredoc_end = span.end
 
 
-_LINE_END = re.compile(r"(?<!\\)\n")
 _DECLARING = frozenset({"export", "declare", "local", "readonly", "typeset"})

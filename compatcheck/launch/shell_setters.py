@@ -78,7 +78,9 @@ def _of_builtin(name: str, rest: list[Word], given: set[str]) -> list[Change]:
         matches = [match for text in texts for match in ARITHMETIC.finditer(text)]
         return [Change(name=match[1] or match[2], kind="forget") for match in matches]
     if name == "set":
-        return _flags(texts)
+        return _flags(rest)
+    if name == "shift":
+        return [Change(name="@", kind="forget")]
     if name == "eval":
         return _evaluated(rest)
     if name in ("source", ".") and rest and not _HARMLESS.search(texts[0].strip("'\"")):
@@ -118,6 +120,8 @@ def _declared(setter: str, rest: list[Word], given: set[str]) -> list[Change]:
             continue
         if match is not None and setter != "export" and re.search(r"-[A-Za-z]*[ilun]", flags):
             found.append(Change(name=name, kind="forget"))  # its value is computed or converted
+            if re.search(r"-[A-Za-z]*n", flags):  # it is another name of that variable
+                found.append(Change(name=word.text[match.end() :], kind="forget"))
         elif match is not None:
             found.append(_assignment(word, match, exported=exported))
         elif exported is not None:
@@ -142,13 +146,16 @@ def _read_into(name: str, texts: list[str]) -> list[str]:
     return names or [_DEFAULT[name]]
 
 
-def _flags(texts: list[str]) -> list[Change]:
-    """`set -a` and `set -o allexport`: what is assigned from here on is exported."""
+def _flags(rest: list[Word]) -> list[Change]:
+    """`set -a` and `set -o allexport`: what is assigned from here on is exported. `set -- ...`: the arguments."""
     found: list[Change] = []
+    texts = [word.text for word in rest]
     for index, text in enumerate(texts):
-        if text in ("--", "-") or text[:1] not in ("-", "+"):
-            if not (index and texts[index - 1][-1:] == "o"):
-                break
+        if text == "--" or (text[:1] not in ("-", "+") and not (index and texts[index - 1][-1:] == "o")):
+            arguments = rest[index + 1 :] if text == "--" else rest[index:]
+            found.append(Change(name="@", kind="array", elements=tuple(arguments)))
+            break
+        if text[:1] not in ("-", "+"):
             continue
         long = text[-1:] == "o" and texts[index + 1 : index + 2] == ["allexport"]
         if "a" in text[1:] or long:

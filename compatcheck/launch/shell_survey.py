@@ -56,6 +56,8 @@ class Survey:
             return
         self._parts.append((offset, Part(words[0].text if words and kind in FUNCTIONS else "")))
         if kind == "loop" and len(words) > 1:
+            for change in changes_of(words[1:], ()):
+                self._note(change.name, SET)
             self._note(words[1].text, SET)
 
     def branch(self, *, last: bool) -> None:

@@ -97,6 +97,8 @@ class Variables:
     def element(self, name: str, index: str) -> str:
         """Return one element of an array."""
         elements = self.array(name) or ()
+        if name == "@" and index.isdigit() and int(index) >= len(elements) and not any(e.dynamic for e in elements):
+            return ""
         if not index.isdigit() or any(word.dynamic for word in elements[: int(index) + 1]):
             return HIDDEN
         return elements[int(index)].text if int(index) < len(elements) else HIDDEN

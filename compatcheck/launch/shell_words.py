@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from compatcheck.launch.model import Word
 from compatcheck.launch.shell_cursor import Cursor
+from compatcheck.launch.shell_heredoc import heredoc_of
 from compatcheck.launch.shell_patterns import (
     ASSIGNED,
     ELLIPSES,
     FALLBACK,
+    HEREDOC,
     HIDDEN,
     NAME,
     PARAMETER,
@@ -18,6 +22,10 @@ from compatcheck.launch.shell_variables import Variables
 
 MAX_NESTED = 20
 """Expansions inside expansions that are followed."""
+
+_CASE = re.compile(r"(?<![\w-])(?:case|esac)\b")
+_ESCAPED = re.compile(r"\\(.)", re.S)
+_ESCAPES = {"n": "\n", "t": "\t", "'": "'", '"': '"', "r": "\r"}
 
 
 class WordReader(Cursor):
@@ -85,7 +93,7 @@ class WordReader(Cursor):
             self._double_quoted()
         elif char == "$" and self._peek(1) == "'":
             self._skip(2)
-            self.dynamic = self.dynamic or "\\" in self._quoted_until("'", escapes=True)
+            self._quoted_until("'", escapes=True)
         elif char == "$":
             self._dollar(quoted=False)
         elif char == "`":
@@ -96,14 +104,16 @@ class WordReader(Cursor):
                 self.dynamic = self.dynamic or (char == "}" and self.braces == 2)
             self.part.append(self._next())
 
-    def _quoted_until(self, quote: str, *, escapes: bool = False) -> str:
+    def _quoted_until(self, quote: str, *, escapes: bool = False) -> None:
         start = self.at
         while self._peek() not in (quote, ""):
             self._skip(2 if escapes and self._peek() == "\\" else 1)
         text = self.text[start : self.at]
+        if escapes and "\\" in text:
+            text = _ESCAPED.sub(lambda match: _ESCAPES.get(match[1], match[0]), text)
+            self.dynamic = self.dynamic or _ESCAPED.search(text) is not None
         self.part.append(text)
         self._close()
-        return text
 
     def _double_quoted(self) -> None:
         self._next()
@@ -145,6 +155,10 @@ class WordReader(Cursor):
             self.dynamic = True
             self._next()
             self.part.append("$" + self._balanced("(", ")"))
+        elif self._peek(1) == "[":
+            self.dynamic = True
+            self._next()
+            self.part.append("$" + self._balanced("[", "]"))
         elif self._peek(1) == "{":
             self._next()
             whole = self._balanced("{", "}")
@@ -157,29 +171,61 @@ class WordReader(Cursor):
             self._skip(1 + len(plain[0]))
             self._parameter(plain[0], None, "", quoted=quoted)
         else:
-            self.dynamic = self.dynamic or self._peek(1) in tuple("@*#?!$-0123456789")
-            self.part.append(self._next())
-            if self.dynamic and self._peek() and self._peek() in "@*#?!$-0123456789":
-                self.part.append(self._next())
+            self._next()
+            if self._peek() and self._peek() in "@*#?!$-0123456789":
+                self._parameter(self._next(), None, "", quoted=quoted)
+            else:
+                self.part.append("$")
 
     def _balanced(self, opener: str, closer: str) -> str:
         """Read to the bracket that closes the one at hand; quotes hide brackets. To the end where there is none."""
         start = self.at
         depth = 0
+        cases: list[int] = []
+        """How deep the `case` stand that are open; the brackets behind their patterns close nothing."""
         while self._peek():
             char = self._next()
             if char == "\\":
                 self._skip(1)
-            elif char == "'" and opener == "(":
-                end = self.text.find("'", self.at)
-                self._skip((end if end >= 0 else len(self.text)) + 1 - self.at)
-            elif char == "#" and opener == "(" and self.text[self.at - 2].isspace():
-                end = self.text.find("\n", self.at)
-                self._skip((end if end >= 0 else len(self.text)) - self.at)
+            elif char == '"':
+                self._skip_quoted()
+            elif opener == "(" and (skipped := self._skipped(char)):
+                self._skip(skipped)
+            elif opener == "(" and char in "ce" and (word := _CASE.match(self.text, self.at - 1)) is not None:
+                cases = [*cases, depth] if word[0] == "case" else cases[:-1]
+                self._skip(3)
+            elif char == closer and cases and depth == cases[-1]:
+                continue
             depth += (char == opener) - (char == closer)
             if depth == 0:
                 break
         return self.text[start : self.at]
+
+    def _skipped(self, char: str) -> int:
+        """Return how long a quotation, a comment or a here-document inside `$(...)` is, its first character read."""
+        end = -1
+        if char == "'":
+            end = self.text.find("'", self.at) + 1 or len(self.text)
+        elif char == "#" and self.text[self.at - 2].isspace():
+            end = self.text.find("\n", self.at)
+            end = end if end >= 0 else len(self.text)
+        elif char == "<" and (match := HEREDOC.match(self.text, self.at - 1)) is not None:
+            end = heredoc_of(self.text, match, match.end()).end
+        return max(0, end - self.at)
+
+    def _skip_quoted(self) -> None:
+        """Skip to the quote that closes the one that was read."""
+        while self._peek() not in ('"', ""):
+            if self._peek() == "\\":
+                self._skip(2)
+            elif self._peek() == "$" and self._peek(1) in ("(", "{") and self.nested < MAX_NESTED:
+                self.nested += 1
+                self._next()
+                self._balanced(self._peek(), {"(": ")", "{": "}"}[self._peek()])
+                self.nested -= 1
+            else:
+                self._next()
+        self._skip(1)
 
     def _unknown(self, written: str) -> None:
         self.dynamic = True
@@ -191,29 +237,29 @@ class WordReader(Cursor):
         written = "${" + name + (f"[{index}]" if index is not None else "") + ("}" if fallback else rest + "}")
         if index is None:
             written = f"${name}"
+        if name in ("@", "*") and not rest:
+            self._array_of("@", written, quoted=quoted, joined=quoted and name == "*")
+            return
         if (rest and fallback is None) or not (name[0].isalpha() or name[0] == "_" or name.isdigit()):
             self._unknown(written)
             return
+        if name.isdigit() and index is None and self.variables.array("@") is not None:
+            name, index = "@", str(int(name) - 1)
         operator, operand = (fallback[1], fallback[2]) if fallback is not None else ("", "")
         if index in ("@", "*"):
-            self._array_of(name, written, quoted=quoted and index == "@")
+            self._array_of(name, written, quoted=quoted, joined=quoted and index == "*")
             return
-        if index is not None:
-            value = self.variables.element(name, index)
-        else:
-            value = self.variables.get(name)
-            if not value and operator[-1:] in ("-", "=") and operator:
-                value = self._default(name, operator, operand, value)
-            elif operator[-1:] == "+" and value is not None:
-                filled = bool(value) or (operator == "+" and self.variables.is_set(name))
-                value = HIDDEN if not value.replace(HIDDEN, "") and value else self._operand(operand) if filled else ""
+        value = self.variables.get(name) if index is None else self.variables.element(name, index)
+        if not value and operator[-1:] in ("-", "=") and operator:
+            value = self._default(name, operator, operand, value)
+        elif operator[-1:] == "+" and value is not None:
+            filled = bool(value) or (operator == "+" and self.variables.is_set(name))
+            value = HIDDEN if value and not value.replace(HIDDEN, "") else self._operand(operand) if filled else ""
         value = self.variables.spend(value)
         if value is None:
             self._unknown(written)
         elif quoted or (self.assigning and ASSIGNED.match("".join(self.part))):
             self._known(written, value)
-        elif not value.split():
-            self.gone = True  # an empty value without quotes is no word at all
         else:
             self._split(written, value)
 
@@ -254,9 +300,19 @@ class WordReader(Cursor):
         self.part.append(value.replace(HIDDEN, written))
 
     def _split(self, written: str, value: str) -> None:
-        pieces = value.split()
+        """Put a value without quotes into words, as IFS says."""
+        separators = self.variables.get("IFS") if self.variables.is_set("IFS") else " \t\n"
+        if separators is None or HIDDEN in separators:
+            if re.search(r"[\s,:;]", value.replace(HIDDEN, "").strip()):
+                self._unknown(written)
+                return
+            separators = " \t\n"
+        pieces = [piece for piece in re.split(f"[{re.escape(separators)}]+", value) if piece] if separators else [value]
+        if not pieces:
+            self.gone = True  # an empty value without quotes is no word at all
+            return
         start = self.start
-        if value[0].isspace() and self.part:
+        if value[0] in separators and self.part:
             self._end_word()
             self.open, self.literal, self.start = True, False, start
         for piece in pieces[:-1]:
@@ -264,18 +320,25 @@ class WordReader(Cursor):
             self._end_word()
             self.open, self.literal, self.start = True, False, start
         self._known(written, pieces[-1])
-        if value[-1].isspace():
+        if value[-1] in separators:
             self._end_word()
             self.open, self.gone, self.literal, self.start = True, True, False, start
 
-    def _array_of(self, name: str, written: str, *, quoted: bool) -> None:
-        """Put an array's elements in place of `${NAME[@]}`, each as a word of its own."""
+    def _array_of(self, name: str, written: str, *, quoted: bool, joined: bool) -> None:
+        """Put an array's elements in place of `${NAME[@]}`, each as a word of its own. `joined`: all as one."""
         elements = self.variables.array(name)
         if elements is None:
-            self._unknown("${" + name + "[@]}")
+            self._unknown(written if name == "@" else "${" + name + "[@]}")
+            return
+        if joined:
+            known = all(not element.dynamic for element in elements) and not self.variables.is_set("IFS")
+            self._known(written, " ".join(element.text for element in elements) if known else HIDDEN)
             return
         self.gone = self.gone or not elements
         pieces = elements if quoted else [e for e in elements if e.dynamic or e.text]
+        if not quoted and any(space in e.text for e in pieces if not e.dynamic for space in " \t\n"):
+            self._unknown(written)  # its elements are split again
+            return
         for index, element in enumerate(pieces):
             if index:
                 self._end_word()

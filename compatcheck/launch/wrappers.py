@@ -61,7 +61,10 @@ def head_of(words: list[Word]) -> int | None:
     behind_option = optional = False
     for index, word in enumerate(words[1:], 1):
         if word.text == "--":
-            return index + 1 if index + 1 < len(words) and _known(words, index + 1) else None
+            behind = next((i for i in range(index + 1, len(words)) if assignment(words[i]) is None), len(words))
+            return behind if behind < len(words) and _known(words, behind) else None
+        if name == "command" and word.text in ("-v", "-V"):
+            return None
         if word.text.startswith("-") and len(word.text) > 1:
             switch = word.text[1:2] != "-" and set(word.text[1:]) <= set(_SWITCHES.get(name, ""))
             behind_option = "=" not in word.text and not switch
