@@ -122,7 +122,7 @@ def launches_in_script(
     known = {name: _variable(name, word) for name, word in (environment or {}).items()}
     for words, command, variables in read_commands(text, line, column, known, starts):
         pinned = pinned_version(words) or pinned
-        if name_of(words[0]) in OTHERS:
+        if name_of(words[0]) in OTHERS or not (command.heredocs or _may_launch(words)):
             continue
         env = variables.environment()
         here = find_launches(words, env, depth) or _heredocs(words, command, env, depth)
@@ -130,6 +130,11 @@ def launches_in_script(
             here = [_with_sourced(launch, variables) for launch in here]
         found += [with_version(launch, pinned) for launch in here]
     return found
+
+
+def _may_launch(words: list[Word]) -> bool:
+    """Return whether vLLM, or an option by which it is known, is named at all."""
+    return any("vllm" in word.text.lower() or word.text.split("=")[0].replace("_", "-") in TELLING for word in words)
 
 
 def _variable(name: str, word: Word) -> Variable:

@@ -13,6 +13,8 @@ _ASKING = frozenset(
     {"[", "[[", "test", "((", "!", "grep", "egrep", "fgrep", "rg", "command", "which", "type", "hash", "pgrep", "diff"}
 ) | frozenset({"cmp", "false", "nvidia-smi", "lspci", "ping", "nc", "lsof", "mountpoint", "pidof", "expr"})
 """Commands that ask something: `&&` behind them means "only if"."""
+MAX_OPEN = 500
+"""Parts in parts of a text; the last ones are not followed."""
 _CLOSERS = {"fi": ("if",), "done": ("loop",), "esac": ("case",), "}": ("group", "function")}
 _HEADS = frozenset({"for", "select", "case"})
 FUNCTIONS = frozenset({"function", "subfunction"})
@@ -49,8 +51,9 @@ class _Flow:
         """Whether one of the alternatives of a pattern is `*`."""
 
     def enter(self, kind: str, offset: int, words: list[Word] | None = None) -> None:
-        self.open.append(kind)
-        self.state.enter(kind, offset, words or [])
+        if len(self.open) < MAX_OPEN:
+            self.open.append(kind)
+            self.state.enter(kind, offset, words or [])
 
     def leave(self, *kinds: str, discard: bool = False) -> None:
         """End the innermost scope of a kind, with what stands open in it; nothing where there is none."""
@@ -96,14 +99,14 @@ class _Flow:
             self.enter("loop", command.offset, words)
             return
         self.enter("case", command.offset)
-        self.open.append("pattern")
+        self.open += ["pattern"] if self.open[-1] == "case" else []
         if command.ended == ")":
             self.pattern(command)
 
     def pattern(self, command: Command) -> None:
         """Read the pattern of a `case`, or one of its alternatives."""
         self.default = self.default or [word.text for word in command.words][-1:] == ["*"]
-        if command.ended == ")":
+        if command.ended == ")" and self.open[-1] == "pattern":
             self.open.pop()
             self.state.branch(last=self.default)
             self.default = False

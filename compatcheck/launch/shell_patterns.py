@@ -29,3 +29,7 @@ CHOICE = re.compile(
     r"|\[--?[A-Za-z][^\[\];&|\n]*\]|\[[A-Za-z][\w-]+\]"
 )
 """Documentation's `[fp8|auto]`, `{a|b}` and `[--option VALUE]`: no shell means anything by them."""
+ORDINARY = re.compile(r"[A-Za-z0-9_./:+@%^~-]+")
+IN_QUOTES = re.compile(r"[^\"\\$`]+")
+UNBRACKETED = re.compile(r"[^\\\"'#<ce()\[\]{}]+")
+"""Characters that mean nothing: in a word, in double quotes, and between brackets."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from compatcheck.launch.model import Word
 from compatcheck.launch.shell_flow import FUNCTIONS
 from compatcheck.launch.shell_patterns import NAME
@@ -26,11 +24,13 @@ class Reading:
         if kind == "loop":
             part = self.survey.loops.get(offset)
             if part is not None:
-                self._forget([part, *self.survey.called(part.calls)])
+                self._forget([part])
+                self._forget(self.survey.called(part.calls))
             if len(words) > 1 and NAME.fullmatch(words[1].text):
                 self._loop_variable(words)
         elif kind in FUNCTIONS:
-            self._forget_names(dict.fromkeys(self.survey.changed_after(offset), SET))
+            names = self.survey.changed_after(offset, MAX_FORGOTTEN - self.variables.forgotten)
+            self._forget_names(None if names is None else dict.fromkeys(names, SET))
             self.variables.put("@", None)
 
     def branch(self, *, last: bool) -> None:
@@ -61,14 +61,17 @@ class Reading:
         else:
             self.variables.forget(words[1].text)
 
-    def _forget(self, parts: Iterable[Part]) -> None:
+    def _forget(self, parts: list[Part] | None) -> None:
+        if parts is None:
+            self.variables.forget_all()
+            return
         for part in parts:
             self._forget_names(part.names)
             for file in part.sourced:
                 self.variables.source(file)
 
-    def _forget_names(self, names: dict[str, str]) -> None:
-        if self.variables.forgotten + len(names) > MAX_FORGOTTEN:
+    def _forget_names(self, names: dict[str, str] | None) -> None:
+        if names is None or self.variables.forgotten + len(names) > MAX_FORGOTTEN:
             self.variables.forget_all()
             return
         for name, how in names.items():

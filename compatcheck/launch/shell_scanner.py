@@ -14,6 +14,8 @@ from compatcheck.launch.shell_words import WordReader
 
 _OPENING = frozenset({"if", "then", "elif", "else", "while", "until", "do", "!", "{"})
 """Keywords behind which a command begins; what they say holds before the next word is read."""
+_MAX_HEREDOCS = 10
+"""Here-documents of one command."""
 _MAX_TEST = 5000
 """Characters between `[[` and `]]`, and between `((` and `))`."""
 
@@ -43,6 +45,8 @@ class Scanner(WordReader):
 
     bracket = False
     """Whether a closing bracket was the last thing that was given out."""
+    tried = -_MAX_TEST
+    """Where the last `((` stands that nothing closes."""
     heredoc_end = 0
     """Where the here-documents of the line at hand end."""
     test = ""
@@ -114,7 +118,8 @@ class Scanner(WordReader):
         return found
 
     def _command_begins(self) -> bool:
-        return not self.open and [word.text for word in self.words] in ([], ["for"])
+        tried = 0 <= self.at - self.tried < _MAX_TEST // 2
+        return not self.open and not tried and [word.text for word in self.words] in ([], ["for"])
 
     def _word_ends(self) -> None:
         """End the word at hand, and see whether it is a keyword behind which assignments stand, or a test."""
@@ -180,6 +185,7 @@ class Scanner(WordReader):
         """Read `((...))` as two words, of which the second holds what is computed."""
         end = self.text.find("))", self.at, self.at + _MAX_TEST)
         if end < 0:
+            self.tried = self.at
             return False
         place = self._place()
         inside = self._skip(end + 2 - self.at)[2:-2]
@@ -205,7 +211,8 @@ class Scanner(WordReader):
         heredoc = HEREDOC.match(self.text, self.at)
         if heredoc:
             self._skip(len(heredoc[0]))
-            self._heredoc(heredoc)
+            if len(self.heredocs) < _MAX_HEREDOCS:
+                self._heredoc(heredoc)
             return
         while self._peek() and self._peek() in "<>&|":
             self._next()

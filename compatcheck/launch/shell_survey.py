@@ -14,6 +14,8 @@ SET = "set"
 WORDS = "words"
 CHARACTERS = "characters"
 """How a name is changed: set anew, or only added to, as words or as characters."""
+MAX_CALLED = 100
+"""Functions that call each other in turn."""
 _STRENGTH = {WORDS: 0, CHARACTERS: 1, SET: 2}
 
 
@@ -115,12 +117,13 @@ class Survey:
         """Put the names in the order in which they are changed last."""
         self._ordered = sorted((offset, name) for name, offset in self.last.items())
 
-    def changed_after(self, offset: int) -> list[str]:
-        """Return the names that are changed behind a place."""
-        return [name for _, name in self._ordered[bisect_right(self._ordered, (offset, "")) :]]
+    def changed_after(self, offset: int, most: int) -> list[str] | None:
+        """Return the names that are changed behind a place; None where they are more than `most`."""
+        first = bisect_right(self._ordered, (offset, ""))
+        return None if len(self._ordered) - first > most else [name for _, name in self._ordered[first:]]
 
-    def called(self, names: set[str]) -> list[Part]:
-        """Return the functions that these commands are, with those that they call in turn."""
+    def called(self, names: set[str]) -> list[Part] | None:
+        """Return the functions that these commands are, with those that they call in turn; None where they are many."""
         found: dict[str, Part] = {}
         waiting = [name for name in names if name in self.functions]
         while waiting:
@@ -128,6 +131,8 @@ class Survey:
             if name not in found:
                 found[name] = self.functions[name]
                 waiting += [one for one in found[name].calls if one in self.functions]
+            if len(found) > MAX_CALLED:
+                return None
         return list(found.values())
 
 

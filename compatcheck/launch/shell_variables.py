@@ -9,8 +9,8 @@ import msgspec
 from compatcheck.launch.model import Word
 from compatcheck.launch.shell_patterns import HIDDEN
 
-MAX_VALUE = 100_000
-MAX_ELEMENTS = 10_000
+MAX_VALUE = 20_000
+MAX_ELEMENTS = 2_000
 """Characters of a variable and elements of an array; scripts double them in a line, launches are far below."""
 MAX_EXPANDED = 2_000_000
 """Characters that all expansions of a text give; what is expanded behind them is not known."""
@@ -92,7 +92,10 @@ class Variables:
     def array(self, name: str) -> tuple[Word, ...] | None:
         """Return an array's elements; one that is `dynamic` stands for elements that only the shell knows."""
         variable = self.values.get(name)
-        return None if variable is None or variable.order < self.epoch else variable.elements
+        if variable is None or variable.order < self.epoch or variable.elements is None:
+            return None
+        self.expanded += sum(len(word.text) + 1 for word in variable.elements) if variable.elements else 0
+        return variable.elements if self.expanded <= MAX_EXPANDED else None
 
     def element(self, name: str, index: str) -> str:
         """Return one element of an array."""
@@ -151,7 +154,9 @@ class Variables:
         open_ = Word("${" + name + "[@]}", dynamic=True)
         if append:
             old = self.values.get(name)
-            present = self.array(name)
+            present = old.elements if old is not None and old.order >= self.epoch else None
+            if present is not None and len(present) > MAX_ELEMENTS:
+                return
             if present is None:
                 present = (Word(old.text),) if old is not None and HIDDEN not in old.text and old.present else (open_,)
             words = (*present, *words)
@@ -229,7 +234,7 @@ class Variables:
         self._end_branch(scope)
         self.scopes.pop()
         if discard:
-            if scope.kind == "subshell":
+            if scope.kind != "group":
                 self.epoch = scope.marks[0]
                 del self.sourced[scope.marks[1] :]
             return

@@ -13,13 +13,18 @@ from compatcheck.launch.shell_patterns import (
     FALLBACK,
     HEREDOC,
     HIDDEN,
+    IN_QUOTES,
     NAME,
+    ORDINARY,
     PARAMETER,
+    UNBRACKETED,
     UNCLOSED,
     UNKNOWN_PART,
 )
 from compatcheck.launch.shell_variables import Variables
 
+MAX_BRACED = 10_000
+"""Characters of `${...}`; of a longer one nothing is known."""
 MAX_NESTED = 20
 """Expansions inside expansions that are followed."""
 
@@ -98,16 +103,20 @@ class WordReader(Cursor):
             self._dollar(quoted=False)
         elif char == "`":
             self._backquoted()
-        else:
-            if char in "{,}":
-                self.braces = 1 if char == "{" else 2 if char == "," and self.braces else self.braces
-                self.dynamic = self.dynamic or (char == "}" and self.braces == 2)
+        elif char in "{,}":
+            self.braces = 1 if char == "{" else 2 if char == "," and self.braces else self.braces
+            self.dynamic = self.dynamic or (char == "}" and self.braces == 2)
             self.part.append(self._next())
+        else:
+            run = ORDINARY.match(self.text, self.at)
+            self.part.append(self._skip(len(run[0])) if run is not None else self._next())
 
     def _quoted_until(self, quote: str, *, escapes: bool = False) -> None:
         start = self.at
         while self._peek() not in (quote, ""):
-            self._skip(2 if escapes and self._peek() == "\\" else 1)
+            end = self.text.find(quote, self.at)
+            plain = (end if end >= 0 else len(self.text)) - self.at
+            self._skip(2 if escapes and self._peek() == "\\" else 1 if escapes else plain)
         text = self.text[start : self.at]
         if escapes and "\\" in text:
             text = _ESCAPED.sub(lambda match: _ESCAPES.get(match[1], match[0]), text)
@@ -129,7 +138,8 @@ class WordReader(Cursor):
             elif char == "`":
                 self._backquoted()
             else:
-                self.part.append(self._next())
+                run = IN_QUOTES.match(self.text, self.at)
+                self.part.append(self._skip(len(run[0])) if run is not None else self._next())
         self._close()
 
     def _close(self) -> None:
@@ -163,7 +173,7 @@ class WordReader(Cursor):
             self._next()
             whole = self._balanced("{", "}")
             match = PARAMETER.match(whole[1:-1])
-            if match is None or not whole.endswith("}"):
+            if match is None or not whole.endswith("}") or len(whole) > MAX_BRACED:
                 self._unknown("$" + whole)
             else:
                 self._parameter(match[1], match[2], match[3], quoted=quoted)
@@ -184,6 +194,10 @@ class WordReader(Cursor):
         cases: list[int] = []
         """How deep the `case` stand that are open; the brackets behind their patterns close nothing."""
         while self._peek():
+            run = UNBRACKETED.match(self.text, self.at)
+            if run is not None:
+                self._skip(len(run[0]))
+                continue
             char = self._next()
             if char == "\\":
                 self._skip(1)
