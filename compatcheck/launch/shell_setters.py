@@ -22,7 +22,7 @@ _DEFAULT = {"read": "REPLY", "mapfile": "MAPFILE", "readarray": "MAPFILE"}
 _HARMLESS = re.compile(
     r"(?:^|/)(?:activate(?:\.(?:sh|fish|csh|zsh))?|conda\.sh|mamba\.sh|micromamba\.sh|profile|\.?bashrc|\.?zshrc"
     r"|bash\.bashrc|\.?bash_profile|\.?zprofile|\.profile|modules?\.sh|lmod\.sh|setvars\.sh|oneapi-vars\.sh|spack\.sh"
-    r"|setup-env\.sh|nvm\.sh|cargo/env|\.local/bin/env|os-release|init\.d/functions|bash_completion(?:\.sh)?)$"
+    r"|setup-env\.sh|nvm\.sh|\.?cargo/env|bin/env|os-release|init\.d/functions|bash_completion(?:\.sh)?)$"
     r"|(?:^|/)(?:modules|lmod|Lmod|Modules)/(?:[\w.]+/)*init/\w+$|^/etc/profile\.d/|\bactivate$"
 )
 """Files that set up a shell, an interpreter or a compiler; none of them sets an option of vLLM's."""

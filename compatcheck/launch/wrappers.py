@@ -72,11 +72,13 @@ def head_of(words: list[Word]) -> int | None:
             continue
         sure = not behind_option
         behind_option = False
+        if word.text in subcommands:
+            continue
         if _starts(words, index) or (sure and _known(words, index)) or _runs(words, index):
             return index
         if name_of(word) in (OTHERS if sure else SEARCHING):
             return None
-        if assignment(word) is not None or not sure or word.dynamic or word.text in subcommands:
+        if assignment(word) is not None or not sure or word.dynamic:
             continue
         if places or _NUMBER.match(word.text):
             places -= 1
