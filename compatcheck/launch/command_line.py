@@ -16,7 +16,7 @@ from compatcheck.launch.shell_scanner import Command
 from compatcheck.launch.shell_setters import is_dotenv
 from compatcheck.launch.shell_variables import Variable, Variables
 from compatcheck.launch.words import assignment, read_commands
-from compatcheck.launch.wrappers import environment_of, head_of, is_wrapper, name_of
+from compatcheck.launch.wrappers import environment_of, head_of, is_open_wrapper, is_wrapper, name_of, opened_by
 
 MAX_SHELLS = 3
 """How many `bash -c "..."` may nest."""
@@ -55,6 +55,8 @@ def find_launches(words: list[Word], environment: dict[str, Word] | None = None,
         return [with_files(launch, inner.env_files) for launch in found]
     if is_wrapper(words[0]):
         return _wrapped(words, env, depth)
+    if is_open_wrapper(words):
+        return [_with_elsewhere(launch, (words[0],)) for launch in find_launches(words[1:], env, depth)]
     if first in SHELLS:
         return _inside_shell(words, env, depth)
     if first in CONTAINERS:
@@ -72,7 +74,8 @@ def _wrapped(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch
     inner = environment_of(words[:head], env)
     if head is None:
         return _without_head(words, image, inner, depth)
-    return [with_image(launch, image) for launch in find_launches(words[head:], inner, depth)]
+    found = [with_image(launch, image) for launch in find_launches(words[head:], inner, depth)]
+    return [_with_elsewhere(launch, opened_by(words[:head])) for launch in found]
 
 
 def _given_script(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch]:
@@ -145,8 +148,12 @@ def _with_sourced(launch: Launch, variables: Variables) -> Launch:
     """Return the launch with the files that were sourced before it, which may set anything."""
     files = tuple(word for word in variables.dotenv if is_dotenv(word.text))
     others = tuple(word for word in variables.sourced if word not in files)
-    launch = msgspec.structs.replace(launch, elsewhere=(*launch.elsewhere, *others))
-    return with_files(launch, files)
+    return with_files(_with_elsewhere(launch, others), files)
+
+
+def _with_elsewhere(launch: Launch, words: tuple[Word, ...]) -> Launch:
+    """Return the launch with words that may hold options or variables of it."""
+    return msgspec.structs.replace(launch, elsewhere=(*words, *launch.elsewhere)) if words else launch
 
 
 def _heredocs(words: list[Word], command: Command, env: dict[str, Word], depth: int) -> list[Launch]:
@@ -264,7 +271,7 @@ def _container(words: list[Word], env: dict[str, Word], depth: int) -> list[Laun
     inner = {name: _passed_on(name, word, env) for name, word in container.environment.items()}
     found = in_container(container.command, inner, container.image, container.entrypoint, depth, place=words[0])
     found = [with_files(launch, container.env_files) for launch in found]
-    return [msgspec.structs.replace(launch, elsewhere=(*container.elsewhere, *launch.elsewhere)) for launch in found]
+    return [_with_elsewhere(launch, container.elsewhere) for launch in found]
 
 
 def _passed_on(name: str, word: Word, exported: dict[str, Word]) -> Word:

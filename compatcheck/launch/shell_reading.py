@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from compatcheck.launch.model import Word
 from compatcheck.launch.shell_flow import FUNCTIONS
-from compatcheck.launch.shell_patterns import NAME
+from compatcheck.launch.shell_patterns import ASSIGNED, HIDDEN, NAME
 from compatcheck.launch.shell_scanner import Command
 from compatcheck.launch.shell_setters import Change, changes_of
 from compatcheck.launch.shell_survey import SET, Part, Survey
-from compatcheck.launch.shell_variables import MAX_FORGOTTEN, Variables
+from compatcheck.launch.shell_variables import MAX_FORGOTTEN, Variable, Variables
 
 
 class Reading:
@@ -31,7 +31,7 @@ class Reading:
         elif kind in FUNCTIONS:
             names = self.survey.changed_after(offset, MAX_FORGOTTEN - self.variables.forgotten)
             self._forget_names(None if names is None else dict.fromkeys(names, SET))
-            self.variables.put("@", None)
+            self._arguments(words[0].text)
 
     def branch(self, *, last: bool) -> None:
         """Start another branch."""
@@ -51,7 +51,17 @@ class Reading:
             self._apply(change)
         if words[0].text in ("exit", "return"):
             self.variables.die()
-        self._forget(self.survey.called({words[0].text}))
+        head = next((word.text for word in words if ASSIGNED.match(word.text) is None), "")
+        self._forget(self.survey.called({head}))
+
+    def _arguments(self, function: str) -> None:
+        """Note what a function gets: its own arguments, and the variables in front of calls of functions."""
+        if function in self.survey.given:
+            self.variables.forget("@")
+        else:
+            self.variables.put("@", None)
+        for name in self.survey.prefixed:
+            self.variables.put(name, Variable(text=HIDDEN, exported=None))
 
     def _loop_variable(self, words: list[Word]) -> None:
         """Note the variable of `for NAME in VALUES`: known where there is one value alone."""
@@ -66,7 +76,7 @@ class Reading:
             self.variables.forget_all()
             return
         for part in parts:
-            self._forget_names(part.names)
+            self._forget_names(None if part.everything else part.names)
             for file in part.sourced:
                 self.variables.source(file)
 
@@ -95,3 +105,5 @@ class Reading:
             variables.export(change.word, exported=change.kind == "export")
         elif change.kind == "source":
             variables.source(change.word)
+        elif change.kind == "all":
+            variables.forget_all()

@@ -31,11 +31,19 @@ _HOOKS = re.compile(r"\b(?:conda|mamba|micromamba|pyenv|ssh-agent|brew|starship|
 _DOTENV = re.compile(r"(?:^|/)[\w.-]*\.env(?:\.\w+)?$")
 
 
+Kind = Literal[
+    "set", "append", "array", "append-array", "forget", "export", "unexport", "unset", "local", "source", "all"
+]
+
+
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that a command changes."""
 
     name: str
-    kind: Literal["set", "append", "array", "append-array", "forget", "export", "unexport", "unset", "local", "source"]
+    """Of the variable; none for a file that is sourced, and where nobody knows which ones are changed."""
+    kind: Literal[
+        "set", "append", "array", "append-array", "forget", "export", "unexport", "unset", "local", "source", "all"
+    ]
     text: str = ""
     word: Word = Word("")
     elements: tuple[Word, ...] = ()
@@ -72,8 +80,7 @@ def _of_builtin(name: str, rest: list[Word], given: set[str]) -> list[Change]:
     if name == "getopts" and len(texts) > 1:
         return [Change(name=one, kind="forget") for one in (texts[1], "OPTARG", "OPTIND")]
     if name == "unset":
-        names = [text.partition("[") for text in texts if not text.startswith("-")] if "-f" not in texts else []
-        return [Change(name=one, kind="forget" if bracket else "unset") for one, bracket, _ in names]
+        return [_unset(word) for word in rest if not word.text.startswith("-") and "-f" not in texts]
     if name in ("let", "(("):
         matches = [match for text in texts for match in ARITHMETIC.finditer(text)]
         return [Change(name=match[1] or match[2], kind="forget") for match in matches]
@@ -101,6 +108,13 @@ def _assignment(word: Word, match: re.Match[str], *, exported: bool | None = Non
     return Change(name=match[1], kind="append" if match[2] else "set", text=hidden, word=place, exported=exported)
 
 
+def _unset(word: Word) -> Change:
+    name, bracket, _ = word.text.partition("[")
+    if word.dynamic:
+        return Change(name="", kind="all")
+    return Change(name=name, kind="forget" if bracket else "unset")
+
+
 def _declared(setter: str, rest: list[Word], given: set[str]) -> list[Change]:
     flags = "".join(word.text for word in rest if word.text[:1] in ("-", "+"))
     if setter == "export":
@@ -111,7 +125,11 @@ def _declared(setter: str, rest: list[Word], given: set[str]) -> list[Change]:
     for word in rest:
         match = ASSIGNED.match(word.text)
         name = match[1] if match is not None else word.text
-        if NAME.fullmatch(name) is None or "f" in flags or "p" in flags:
+        if "f" in flags or "p" in flags:
+            continue
+        if NAME.fullmatch(name) is None:
+            if word.dynamic:  # which variables it sets, and to what, is not known
+                found.append(Change(name="", kind="source" if exported else "all", text=word.text, word=word))
             continue
         local = setter == "local" or (setter in ("declare", "typeset") and "g" not in flags)
         if local:

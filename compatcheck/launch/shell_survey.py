@@ -6,6 +6,7 @@ from bisect import bisect_right
 
 from compatcheck.launch.model import Word
 from compatcheck.launch.shell_flow import FUNCTIONS, walk
+from compatcheck.launch.shell_patterns import ASSIGNED
 from compatcheck.launch.shell_scanner import Scanner
 from compatcheck.launch.shell_setters import Change, changes_of
 from compatcheck.launch.shell_variables import MAX_DEPTH, Variables
@@ -28,6 +29,8 @@ class Part:
         self.local: set[str] = set()
         self.calls: set[str] = set()
         self.sourced: list[Word] = []
+        self.everything = False
+        """Whether it changes variables of which nobody knows the names."""
 
     def add(self, name: str, how: str) -> None:
         """Note a change of a name; the strongest counts."""
@@ -42,6 +45,10 @@ class Survey:
     def __init__(self) -> None:
         self.loops: dict[int, Part] = {}
         self.functions: dict[str, Part] = {}
+        self.given: set[str] = set()
+        """Commands, of which some are functions, that get arguments other than the script's own."""
+        self.prefixed: set[str] = set()
+        """Variables that stand in front of a call of a function."""
         self.exported: set[str] = set()
         self.all_exported = False
         self.last: dict[str, int] = {}
@@ -49,6 +56,7 @@ class Survey:
         self._beyond = 0
         self._ordered: list[tuple[int, str]] = []
         self._offset = 0
+        self._prefixes: list[tuple[str, list[str]]] = []
 
     def enter(self, kind: str, offset: int, words: list[Word]) -> None:
         """Note that a scope starts."""
@@ -85,6 +93,7 @@ class Survey:
             around.local |= part.local
             around.calls |= part.calls
             around.sourced += part.sourced[:1]
+            around.everything = around.everything or part.everything
 
     def asks(self, name: str) -> bool:
         """Nothing is asked here."""
@@ -93,12 +102,21 @@ class Survey:
     def learn(self, words: list[Word], changes: list[Change], offset: int) -> None:
         """Note what one command changes."""
         self._offset = offset
+        at = next((i for i, word in enumerate(words) if ASSIGNED.match(word.text) is None), len(words))
+        head = words[at].text if at < len(words) else ""
         if self._parts:
-            self._parts[-1][1].calls.add(words[0].text)
+            self._parts[-1][1].calls.add(head)
+        if [word.text for word in words[at + 1 :]] not in ([], ["$@"]):
+            self.given.add(head)
+        if at and head:
+            self._prefixes.append((head, [word.text.partition("=")[0] for word in words[:at]]))
         for change in changes:
             if change.kind == "local":
                 for _, part in self._parts[-1:]:
                     part.local.add(change.name)
+            elif change.kind == "all":
+                for _, part in self._parts[-1:]:
+                    part.everything = True
             elif change.kind == "source":
                 for _, part in self._parts[-1:]:
                     part.sourced.append(change.word)
@@ -115,6 +133,7 @@ class Survey:
 
     def finish(self) -> None:
         """Put the names in the order in which they are changed last."""
+        self.prefixed = {name for head, names in self._prefixes if head in self.functions for name in names}
         self._ordered = sorted((offset, name) for name, offset in self.last.items())
 
     def changed_after(self, offset: int, most: int) -> list[str] | None:

@@ -99,7 +99,9 @@ class Variables:
 
     def element(self, name: str, index: str) -> str:
         """Return one element of an array."""
-        elements = self.array(name) or ()
+        elements = self.array(name)
+        if elements is None:
+            return HIDDEN
         if name == "@" and index.isdigit() and int(index) >= len(elements) and not any(e.dynamic for e in elements):
             return ""
         if not index.isdigit() or any(word.dynamic for word in elements[: int(index) + 1]):
@@ -314,8 +316,14 @@ def _common(name: str, one: tuple[Word, ...], other: tuple[Word, ...]) -> tuple[
 
 
 def _prefix(one: str, other: str) -> str:
-    """Return the words with which both texts begin, and a hidden one for the rest."""
+    """Return the words with which both texts begin, or else end, and a hidden one for the rest."""
     same = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     while same and not all(same == len(text) or text[same].isspace() for text in (one, other)):
         same -= 1
-    return f"{one[:same]} {HIDDEN} " if one[:same].strip() else HIDDEN
+    if one[:same].strip():
+        return f"{one[:same]} {HIDDEN} "
+    short = min(len(one), len(other))
+    behind = next((i for i in range(short) if one[-1 - i] != other[-1 - i]), short)
+    while behind and not all(behind == len(text) or text[-1 - behind].isspace() for text in (one, other)):
+        behind -= 1
+    return f" {HIDDEN} {one[len(one) - behind :].lstrip()}" if behind and one[-behind:].strip() else HIDDEN

@@ -257,7 +257,7 @@ class WordReader(Cursor):
         if (rest and fallback is None) or not (name[0].isalpha() or name[0] == "_" or name.isdigit()):
             self._unknown(written)
             return
-        if name.isdigit() and index is None and self.variables.array("@") is not None:
+        if name.isdigit() and name != "0" and index is None and self.variables.is_set("@"):
             name, index = "@", str(int(name) - 1)
         operator, operand = (fallback[1], fallback[2]) if fallback is not None else ("", "")
         if index in ("@", "*"):

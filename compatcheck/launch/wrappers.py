@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from compatcheck.launch.model import Word
 from compatcheck.launch.programs import CONTAINERS, OTHERS, PYTHON, SEARCHING, SHELLS, WRAPPERS
@@ -36,12 +37,19 @@ _SWITCHES = {
 _NUMBER = re.compile(r"[+-]?\d")
 _VARIABLE = re.compile(r"(?:--[a-z-]+=)?([A-Z_][A-Z0-9_]*=.*)", re.S)
 _ENTRYPOINT = re.compile(r"(?:^|[/_-])entrypoint\b[\w.-]*$")
+_SETTING = frozenset({"apptainer", "singularity", "enroot", "env", "sudo", "srun", "mpirun", "mpiexec", "systemd-run"})
+"""Wrappers whose options may set variables."""
 SUBCOMMANDS = frozenset({"serve", "run-batch", "bench"})
 
 
 def name_of(word: Word) -> str:
     """Return a program's name without its folder."""
     return word.text.rsplit("/", 1)[-1]
+
+
+def is_open_wrapper(words: list[Word]) -> bool:
+    """Return whether a word of which nothing is known stands in front of a program that may start vLLM."""
+    return words[0].dynamic and words[0].text.startswith("$") and len(words) > 1 and _known(words, 1)
 
 
 def is_wrapper(word: Word) -> bool:
@@ -136,6 +144,17 @@ def environment_of(words: list[Word], environment: dict[str, Word]) -> dict[str,
                 found[pair[0]] = pair[1]
             offset += len(text) + 1
     return found
+
+
+def opened_by(words: list[Word]) -> tuple[Word, ...]:
+    """Return those of a wrapper's own words that may hold variables, and of which nothing is known."""
+    if name_of(words[0]) not in _SETTING:
+        return ()
+    return tuple(
+        word
+        for before, word in pairwise(words)
+        if word.dynamic and word.text[:1] in ("$", "`") and (not before.text.startswith("-") or "=" in before.text)
+    )
 
 
 def _open(word: Word, name: str) -> Word:
