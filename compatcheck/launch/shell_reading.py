@@ -49,7 +49,7 @@ class Reading:
         """Note what a command changes."""
         for change in changes_of(words, command.arrays):
             self._apply(change)
-        if words[0].text in ("exit", "return"):
+        if words[0].text == "exit" or (words[0].text == "return" and self.variables.inside(FUNCTIONS)):
             self.variables.die()
         head = next((word.text for word in words if ASSIGNED.match(word.text) is None), "")
         self._forget(self.survey.called({head}))
@@ -105,5 +105,7 @@ class Reading:
             variables.export(change.word, exported=change.kind == "export")
         elif change.kind == "source":
             variables.source(change.word)
+        elif change.kind == "local" and variables.inside(FUNCTIONS):
+            variables.forget(name)
         elif change.kind == "all":
             variables.forget_all()

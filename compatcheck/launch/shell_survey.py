@@ -38,6 +38,14 @@ class Part:
         if present is None or _STRENGTH[how] > _STRENGTH[present]:
             self.names[name] = how
 
+    def take(self, other: Part) -> None:
+        """Note what another part changes, which stands in this one or is the same function defined again."""
+        for name, how in other.names.items():
+            self.add(name, how)
+        self.calls |= other.calls
+        self.sourced += other.sourced[:1]
+        self.everything = self.everything or other.everything
+
 
 class Survey:
     """The loops of a text by their place, its functions by their name, and where each name is changed last."""
@@ -82,18 +90,12 @@ class Survey:
         if kind in FUNCTIONS:
             for name in part.local:
                 part.names.pop(name, None)
-            self.functions[part.name] = part
+            self.functions.setdefault(part.name, Part(part.name)).take(part)
             return
         if kind == "loop":
             self.loops[offset] = part
         if self._parts and kind != "subshell":
-            around = self._parts[-1][1]
-            for name, how in part.names.items():
-                around.add(name, how)
-            around.local |= part.local
-            around.calls |= part.calls
-            around.sourced += part.sourced[:1]
-            around.everything = around.everything or part.everything
+            self._parts[-1][1].take(part)
 
     def asks(self, name: str) -> bool:
         """Nothing is asked here."""
@@ -113,7 +115,8 @@ class Survey:
         for change in changes:
             if change.kind == "local":
                 for _, part in self._parts[-1:]:
-                    part.local.add(change.name)
+                    if part.name and change.name not in part.names:  # set before, or in a branch, it may be global
+                        part.local.add(change.name)
             elif change.kind == "all":
                 for _, part in self._parts[-1:]:
                     part.everything = True

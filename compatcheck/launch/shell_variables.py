@@ -117,7 +117,7 @@ class Variables:
         """Return what a command gets; what may be set or not, or to something else, is `dynamic`."""
         found: dict[str, Word] = {}
         for name, variable in self.values.items():
-            if variable.exported is False or not variable.present:
+            if variable.exported is False or not variable.present or name in ("-", "@"):
                 continue
             stale = variable.order < self.epoch or HIDDEN in variable.text
             text = variable.text.replace(HIDDEN, f"${name}")
@@ -140,10 +140,8 @@ class Variables:
 
     def set(self, name: str, text: str, place: tuple[int, int], *, exported: bool | None = None) -> None:
         """Note an assignment; what is exported stays so."""
-        old = self.values.get(name)
         if exported is None:
-            flags = self.get("-")
-            exported = True if flags == "a" else None if flags == HIDDEN else old is not None and old.exported
+            exported = self._exported(self.values.get(name))
         self.put(name, Variable(text=text, exported=exported, place=place))
 
     def append(self, name: str, text: str, place: tuple[int, int]) -> None:
@@ -179,7 +177,8 @@ class Variables:
         """Note that a variable may have been changed. `appended`: by adding to it alone, as words or as characters."""
         self.forgotten += 1
         old = self.values.get(name) or Variable(text=HIDDEN)
-        kept = old.exported if not exported or old.exported else None
+        kept = self._exported(old)
+        kept = kept if not exported or kept else None
         if appended and old.elements is not None:
             open_ = Word("${" + name + "[@]}", dynamic=True)
             self.put(name, msgspec.structs.replace(old, elements=(*(self.array(name) or ()), open_)))
@@ -201,6 +200,13 @@ class Variables:
             if self.get("-") == "a" and not file.dynamic:
                 self.dotenv.append(file)
         self.forget_all()
+
+    def _exported(self, variable: Variable | None) -> bool | None:
+        """Return whether commands get a variable once it is set: it was exported before, or `set -a` holds."""
+        flags = self.get("-")
+        if flags == "a" or (variable is not None and variable.exported):
+            return True
+        return None if flags == HIDDEN else variable is not None and variable.exported
 
     def _before(self, name: str) -> str:
         before = self.get(name)
@@ -252,6 +258,10 @@ class Variables:
                 joined = _joined(name, joined, one)
             if joined is not base:
                 self._keep(name, joined)
+
+    def inside(self, kinds: frozenset[str]) -> bool:
+        """Return whether a scope of one of these kinds is open."""
+        return any(scope.kind in kinds for scope in self.scopes)
 
     def die(self) -> None:
         """Note that the branch at hand leaves the script: what it set does not matter behind it."""
