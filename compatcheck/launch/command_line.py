@@ -11,6 +11,7 @@ from compatcheck.launch.flag_table import known_options
 from compatcheck.launch.help_request import asks_help
 from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.programs import CONTAINERS, ELSEWHERE, OTHERS, PYTHON, SCRIPT_TAKERS, SHELLS, TELLING
+from compatcheck.launch.shell_flow import is_prompt
 from compatcheck.launch.shell_patterns import HIDDEN
 from compatcheck.launch.shell_scanner import Command
 from compatcheck.launch.shell_setters import is_dotenv
@@ -23,8 +24,6 @@ MAX_SHELLS = 3
 SUBCOMMANDS = frozenset({"serve", "run-batch"})
 BENCHMARKS = frozenset({"latency", "throughput"})
 _MODULES = re.compile(r"^vllm\.entrypoints\.(?:openai\.(?:api_server|run_batch)|api_server|cli\.main)$")
-_PROMPTS = frozenset({"$", "%", ">", "#"})
-_PROMPT = re.compile(r"^[\w.-]+@[\w.-]+:\S*[$#]$")
 _PINNED = re.compile(r"^(?:--(?:from|with)=)?vllm(?:\[[\w,-]*\])?(?:==|@)v?(\d[\w.]*)$")
 _INSTALLERS = frozenset({"pip", "pip3", "uv", "uvx", "python", "python3", "poetry", "pixi", "conda", "micromamba"})
 _SSH_VALUES = frozenset("BbcDEeFIiJLlmOopQRSWw")
@@ -38,7 +37,7 @@ def find_launches(words: list[Word], environment: dict[str, Word] | None = None,
     """
     env = dict(environment or {})
     words = [*words]
-    while words and (words[0].text in _PROMPTS or _PROMPT.match(words[0].text)) and not words[0].dynamic:
+    while words and is_prompt(words[0]):
         words.pop(0)
     words = _take_assignments(words, env)
     if not words:

@@ -22,6 +22,15 @@ FUNCTIONS = frozenset({"function", "subfunction"})
 _FUNCTION = re.compile(r"[A-Za-z_][\w.:-]*")
 
 
+_PROMPTS = frozenset({"$", "%", ">", "#"})
+_PROMPT = re.compile(r"^[\w.-]+@[\w.-]+:\S*[$#]$")
+
+
+def is_prompt(word: Word) -> bool:
+    """Return whether a word is what a shell writes in front of a command."""
+    return not word.dynamic and (word.text in _PROMPTS or _PROMPT.match(word.text) is not None)
+
+
 class State(Protocol):
     """What follows a text's structure."""
 
@@ -143,7 +152,7 @@ def walk(scanner: Scanner, state: State) -> Iterator[tuple[list[Word], Command]]
                 flow.pattern(command)
                 continue
             flow.open.pop()
-        at = 0
+        at = next((i for i, word in enumerate(words) if not is_prompt(word)), len(words))
         while at < len(words) and plain[at] and flow.keyword(words[at], command):
             at += 1
         rest = words[at:]

@@ -57,6 +57,12 @@ def test_exports_reach_later_launches_and_prefixes_only_theirs() -> None:
     assert not two.environment
 
 
+def test_prompts_are_no_part_of_a_command() -> None:
+    (launch,) = launches_in_script("$ export A=1\nme@host:~$ KV=fp8\n$ vllm serve m --kv-cache-dtype $KV\n")
+    assert [word.text for word in launch.words] == ["m", "--kv-cache-dtype", "fp8"]
+    assert launch.environment["A"].text == "1"
+
+
 def test_the_container_brings_environment_and_image() -> None:
     script = "X=1 docker run -e VLLM_A=b -eVLLM_C=d --env VLLM_E vllm/vllm-openai:v0.31.0-cu129 m"
     (launch,) = launches_in_script(script)
