@@ -15,7 +15,8 @@ from compatcheck.launch.shell_flow import is_prompt
 from compatcheck.launch.shell_patterns import HIDDEN
 from compatcheck.launch.shell_scanner import Command
 from compatcheck.launch.shell_setters import is_dotenv
-from compatcheck.launch.shell_variables import Variable, Variables
+from compatcheck.launch.shell_variable import Variable
+from compatcheck.launch.shell_variables import Variables
 from compatcheck.launch.words import assignment, read_commands
 from compatcheck.launch.wrappers import environment_of, head_of, is_open_wrapper, is_wrapper, name_of, opened_by
 
@@ -121,12 +122,14 @@ def launches_in_script(
     """Return every launch of a shell text; what it exports reaches the later ones."""
     found: list[Launch] = []
     pinned: Word | None = None
-    known = {name: _variable(name, word) for name, word in (environment or {}).items()}
+    given = environment or {}
+    known = {name: _variable(word) for name, word in given.items()}
     for words, command, variables in read_commands(text, line, column, known, starts):
         pinned = pinned_version(words) or pinned
         if name_of(words[0]) in OTHERS or not (command.heredocs or _may_launch(words)):
             continue
         env = variables.environment()
+        env |= {name: word for name, word in given.items() if name in env and variables.keeps(name, known[name])}
         here = find_launches(words, env, depth) or _heredocs(words, command, env, depth)
         if here and variables.sourced and not any(name_of(word) in ELSEWHERE for word in words):
             here = [_with_sourced(launch, variables) for launch in here]
@@ -139,7 +142,7 @@ def _may_launch(words: list[Word]) -> bool:
     return any("vllm" in word.text.lower() or word.text.split("=")[0].replace("_", "-") in TELLING for word in words)
 
 
-def _variable(name: str, word: Word) -> Variable:
+def _variable(word: Word) -> Variable:
     return Variable(text=HIDDEN if word.dynamic else word.text, exported=True, place=(word.line, word.column))
 
 

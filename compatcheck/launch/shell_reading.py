@@ -8,7 +8,8 @@ from compatcheck.launch.shell_patterns import ASSIGNED, HIDDEN, NAME
 from compatcheck.launch.shell_scanner import Command
 from compatcheck.launch.shell_setters import Change, changes_of
 from compatcheck.launch.shell_survey import SET, Part, Survey
-from compatcheck.launch.shell_variables import MAX_FORGOTTEN, Variable, Variables
+from compatcheck.launch.shell_variable import Variable
+from compatcheck.launch.shell_variables import MAX_FORGOTTEN, Variables
 
 
 class Reading:

@@ -5,19 +5,16 @@ from __future__ import annotations
 import re
 
 from compatcheck.launch.model import Word
-from compatcheck.launch.shell_cursor import Cursor
-from compatcheck.launch.shell_heredoc import heredoc_of
+from compatcheck.launch.shell_brackets import MAX_NESTED, BracketReader
 from compatcheck.launch.shell_patterns import (
     ASSIGNED,
     ELLIPSES,
     FALLBACK,
-    HEREDOC,
     HIDDEN,
     IN_QUOTES,
     NAME,
     ORDINARY,
     PARAMETER,
-    UNBRACKETED,
     UNCLOSED,
     UNKNOWN_PART,
 )
@@ -25,15 +22,12 @@ from compatcheck.launch.shell_variables import Variables
 
 MAX_BRACED = 10_000
 """Characters of `${...}`; of a longer one nothing is known."""
-MAX_NESTED = 20
-"""Expansions inside expansions that are followed."""
 
-_CASE = re.compile(r"(?<![\w-])(?:case|esac)\b")
 _ESCAPED = re.compile(r"\\(.)", re.S)
 _ESCAPES = {"n": "\n", "t": "\t", "'": "'", '"': '"', "r": "\r"}
 
 
-class WordReader(Cursor):
+class WordReader(BracketReader):
     """Reads words; what only the shell knows is marked in them."""
 
     def __init__(
@@ -45,9 +39,8 @@ class WordReader(Cursor):
         starts: tuple[tuple[int, int, int], ...] = (),
         nested: int = 0,
     ) -> None:
-        super().__init__(text, line, column, starts)
+        super().__init__(text, line, column, starts, nested)
         self.variables = variables
-        self.nested = nested
         self.words: list[Word] = []
         self.plain: list[bool] = []
         """For each word whether it stands in the text as it is, as keywords do."""
@@ -186,60 +179,6 @@ class WordReader(Cursor):
                 self._parameter(self._next(), None, "", quoted=quoted)
             else:
                 self.part.append("$")
-
-    def _balanced(self, opener: str, closer: str) -> str:
-        """Read to the bracket that closes the one at hand; quotes hide brackets. To the end where there is none."""
-        start = self.at
-        depth = 0
-        cases: list[int] = []
-        """How deep the `case` stand that are open; the brackets behind their patterns close nothing."""
-        while self._peek():
-            run = UNBRACKETED.match(self.text, self.at)
-            if run is not None:
-                self._skip(len(run[0]))
-                continue
-            char = self._next()
-            if char == "\\":
-                self._skip(1)
-            elif char == '"':
-                self._skip_quoted()
-            elif opener == "(" and (skipped := self._skipped(char)):
-                self._skip(skipped)
-            elif opener == "(" and char in "ce" and (word := _CASE.match(self.text, self.at - 1)) is not None:
-                cases = [*cases, depth] if word[0] == "case" else cases[:-1]
-                self._skip(3)
-            elif char == closer and cases and depth == cases[-1]:
-                continue
-            depth += (char == opener) - (char == closer)
-            if depth == 0:
-                break
-        return self.text[start : self.at]
-
-    def _skipped(self, char: str) -> int:
-        """Return how long a quotation, a comment or a here-document inside `$(...)` is, its first character read."""
-        end = -1
-        if char == "'":
-            end = self.text.find("'", self.at) + 1 or len(self.text)
-        elif char == "#" and self.text[self.at - 2].isspace():
-            end = self.text.find("\n", self.at)
-            end = end if end >= 0 else len(self.text)
-        elif char == "<" and (match := HEREDOC.match(self.text, self.at - 1)) is not None:
-            end = heredoc_of(self.text, match, match.end()).end
-        return max(0, end - self.at)
-
-    def _skip_quoted(self) -> None:
-        """Skip to the quote that closes the one that was read."""
-        while self._peek() not in ('"', ""):
-            if self._peek() == "\\":
-                self._skip(2)
-            elif self._peek() == "$" and self._peek(1) in ("(", "{") and self.nested < MAX_NESTED:
-                self.nested += 1
-                self._next()
-                self._balanced(self._peek(), {"(": ")", "{": "}"}[self._peek()])
-                self.nested -= 1
-            else:
-                self._next()
-        self._skip(1)
 
     def _unknown(self, written: str) -> None:
         self.dynamic = True

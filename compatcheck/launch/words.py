@@ -15,7 +15,8 @@ from compatcheck.launch.shell_flow import walk
 from compatcheck.launch.shell_reading import Reading
 from compatcheck.launch.shell_scanner import Command, Scanner
 from compatcheck.launch.shell_survey import survey
-from compatcheck.launch.shell_variables import Variable, Variables
+from compatcheck.launch.shell_variable import Variable
+from compatcheck.launch.shell_variables import Variables
 
 MAX_TEXT = 1_000_000
 """Characters; a launch script is a few hundred lines."""
