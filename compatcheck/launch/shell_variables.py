@@ -83,7 +83,9 @@ class Variables:
         variable = self.values.get(name)
         if variable is None or variable.order < self.epoch or variable.elements is None:
             return None
-        self.expanded += sum(len(word.text) + 1 for word in variable.elements) if variable.elements else 0
+        if self.expanded > MAX_EXPANDED:
+            return None
+        self.expanded += sum(len(word.text) + 10 for word in variable.elements)  # a word is more work than a character
         return variable.elements if self.expanded <= MAX_EXPANDED else None
 
     def element(self, name: str, index: str) -> str:
