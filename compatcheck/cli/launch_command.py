@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def read_words(words: tuple[str, ...], model: str | None) -> Launch:
     """Return the launch that the words after `--` are. Leaves with exit code 2 where they are none."""
     from compatcheck.launch.command_line import find_launches, launches_in_script, pinned_version, with_version
-    from compatcheck.launch.help_request import asks_help
+    from compatcheck.launch.help_request import asks_help_of_vllm
     from compatcheck.launch.model import Launch, Word
 
     if not words:
@@ -39,11 +39,12 @@ def read_words(words: tuple[str, ...], model: str | None) -> Launch:
             placed.append(Word(text, 1, column))
             column += len(text) + 1
         found = [with_version(launch, pinned_version(placed)) for launch in find_launches(placed)]
-    if not found and any(asks_help([Word(word) for word in text.split()]) for text in words):
+    if not found and asks_help_of_vllm([word for text in words for word in text.split()]):
         raise click.UsageError("the words after -- ask for vLLM's help and start nothing: there is no launch to judge.")
     if not found:
         raise click.UsageError(
-            "the words after -- launch no vLLM; expected something like: -- vllm serve MODEL --kv-cache-dtype fp8"
+            "found no launch of vLLM in the words after --; expected something like: "
+            "-- vllm serve MODEL --kv-cache-dtype fp8"
         )
     if len(found) > 1:
         complain(f"compatcheck: {len(found)} launches after --; the first is checked")

@@ -10,19 +10,25 @@ from compatcheck.launch import clusters, docker
 from compatcheck.launch.flag_table import known_options
 from compatcheck.launch.help_request import asks_help
 from compatcheck.launch.model import Launch, Word
-from compatcheck.launch.programs import CONTAINERS, REMOTE, SHELLS, TELLING, WRAPPERS
-from compatcheck.launch.words import assignment, commands
+from compatcheck.launch.programs import CONTAINERS, ELSEWHERE, OTHERS, PYTHON, SCRIPT_TAKERS, SHELLS, TELLING
+from compatcheck.launch.shell_flow import is_prompt
+from compatcheck.launch.shell_patterns import HIDDEN
+from compatcheck.launch.shell_scanner import Command
+from compatcheck.launch.shell_setters import is_dotenv
+from compatcheck.launch.shell_variable import Variable
+from compatcheck.launch.shell_variables import Variables
+from compatcheck.launch.words import assignment, read_commands
+from compatcheck.launch.wrappers import environment_of, head_of, is_open_wrapper, is_wrapper, name_of, opened_by
 
 MAX_SHELLS = 3
 """How many `bash -c "..."` may nest."""
 SUBCOMMANDS = frozenset({"serve", "run-batch"})
 BENCHMARKS = frozenset({"latency", "throughput"})
-_PYTHON = re.compile(r"^(?:.*/)?python(?:3(?:\.\d+)?)?$")
 _MODULES = re.compile(r"^vllm\.entrypoints\.(?:openai\.(?:api_server|run_batch)|api_server|cli\.main)$")
-_PROMPTS = frozenset({"$", "%", ">", "#"})
-_PROMPT = re.compile(r"^[\w.-]+@[\w.-]+:\S*[$#]$")
 _PINNED = re.compile(r"^(?:--(?:from|with)=)?vllm(?:\[[\w,-]*\])?(?:==|@)v?(\d[\w.]*)$")
 _INSTALLERS = frozenset({"pip", "pip3", "uv", "uvx", "python", "python3", "poetry", "pixi", "conda", "micromamba"})
+_SSH_VALUES = frozenset("BbcDEeFIiJLlmOopQRSWw")
+"""Letters of ssh's options that take a value."""
 
 
 def find_launches(words: list[Word], environment: dict[str, Word] | None = None, depth: int = 0) -> list[Launch]:
@@ -32,35 +38,25 @@ def find_launches(words: list[Word], environment: dict[str, Word] | None = None,
     """
     env = dict(environment or {})
     words = [*words]
-    while words and (words[0].text in _PROMPTS or _PROMPT.match(words[0].text)) and not words[0].dynamic:
+    while words and is_prompt(words[0]):
         words.pop(0)
     words = _take_assignments(words, env)
     if not words:
         return []
-    first = _name(words[0])
+    first = name_of(words[0])
     if first == "eval":
         whole = len(words) == 2 and any(space in words[1].text for space in " \n\t")
         return _script(words[1], env, depth) if whole else find_launches(words[1:], env, depth)
-    if first in REMOTE:
-        scripts = [word for word in words[1:] if " " in word.text and "vllm" in word.text]
-        found = [launch for word in scripts for launch in _script(_value(word), env, depth)]
-        if found:
-            return found
+    if first in SCRIPT_TAKERS and (found := _given_script(words, env, depth)):
+        return found
     if first in CONTAINERS and (inner := docker.command_inside(words)) is not None:
-        return find_launches(inner, env, depth + 1) if depth < MAX_SHELLS else []
-    if first in WRAPPERS:
-        start = next((i for i, word in enumerate(words[1:], 1) if _is_head(words, i)), None)
-        image = clusters.image_of(words[1:start]) if first in clusters.IMAGE_PROGRAMS else None
-        if start is None:
-            return _without_head(words, image, env, depth)
-        for word in words[1:start]:
-            pair = assignment(word)
-            if pair is not None and first in ("env", "sudo"):
-                env[pair[0]] = pair[1]
-        words = words[start:]
-        if image is not None:
-            return [with_image(launch, image) for launch in find_launches(words, env, depth)]
-        first = _name(words[0])
+        variables = {name: _passed_on(name, word, env) for name, word in inner.environment.items()}
+        found = find_launches(inner.command, variables, depth + 1) if depth < MAX_SHELLS else []
+        return [with_files(launch, inner.env_files) for launch in found]
+    if is_wrapper(words[0]):
+        return _wrapped(words, env, depth)
+    if is_open_wrapper(words):
+        return [_with_elsewhere(launch, (words[0],)) for launch in find_launches(words[1:], env, depth)]
     if first in SHELLS:
         return _inside_shell(words, env, depth)
     if first in CONTAINERS:
@@ -69,6 +65,42 @@ def find_launches(words: list[Word], environment: dict[str, Word] | None = None,
     if program is None or asks_help(rest):
         return []
     return [Launch(program=program, words=tuple(rest), environment=env, line=words[0].line, column=words[0].column)]
+
+
+def _wrapped(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch]:
+    """Return the launches of a program that runs another one."""
+    head = head_of(words)
+    image = clusters.image_of(words[1:head]) if name_of(words[0]) in clusters.IMAGE_PROGRAMS else None
+    inner = environment_of(words[:head], env)
+    if head is None:
+        return _without_head(words, image, inner, depth)
+    found = [with_image(launch, image) for launch in find_launches(words[head:], inner, depth)]
+    return [_with_elsewhere(launch, opened_by(words[:head])) for launch in found]
+
+
+def _given_script(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch]:
+    """Return the launches of a command that a program is given as one word: `tmux new "..."`, `sbatch --wrap="..."`."""
+    first = name_of(words[0])
+    if first == "ssh":
+        return _over_ssh(words, depth)
+    inner = environment_of(words, env) if first == "sbatch" else env
+    found: list[Launch] = []
+    for word in words[1:]:
+        if name_of(word) in OTHERS:
+            break
+        if " " in word.text and "vllm" in word.text:
+            found += _script(_value(word), inner, depth)
+    return found
+
+
+def _over_ssh(words: list[Word], depth: int) -> list[Launch]:
+    """Return the launches of what ssh runs on a host, which knows nothing of the variables here."""
+    rest = words[1:]
+    while rest and rest[0].text.startswith("-"):
+        rest = rest[2 if rest[0].text[-1] in _SSH_VALUES and len(rest[0].text) == 2 else 1 :]
+    if len(rest) == 2:
+        return _script(rest[1], {}, depth) if " " in rest[1].text else []
+    return find_launches(rest[1:], {}, depth + 1) if rest[1:] and depth < MAX_SHELLS else []
 
 
 def _value(word: Word) -> Word:
@@ -87,29 +119,68 @@ def launches_in_script(
     depth: int = 0,
     starts: tuple[tuple[int, int, int], ...] = (),
 ) -> list[Launch]:
-    """Return every launch of a shell text; `export NAME=value` and plain assignments reach the later ones."""
+    """Return every launch of a shell text; what it exports reaches the later ones."""
     found: list[Launch] = []
     pinned: Word | None = None
-    exported: dict[str, Word] = dict(environment or {})
-    known = {name: word.text for name, word in exported.items() if not word.dynamic}
-    for words in commands(text, line, column, known, starts):
-        export = words[0].text == "export" and len(words) > 1
-        rest = words[1:] if export else words
-        pairs = [assignment(word) for word in rest]
-        if export:
-            exported |= {pair[0]: pair[1] for pair in pairs if pair is not None}
-        elif words[0].text == "unset":
-            for word in rest[1:]:
-                exported.pop(word.text, None)
-        else:
-            pinned = pinned_version(words) or pinned
-            found += [with_version(launch, pinned) for launch in find_launches(words, exported, depth)]
+    given = environment or {}
+    known = {name: _variable(word) for name, word in given.items()}
+    for words, command, variables in read_commands(text, line, column, known, starts):
+        pinned = pinned_version(words) or pinned
+        if name_of(words[0]) in OTHERS or not (command.heredocs or _may_launch(words)):
+            continue
+        env = variables.environment()
+        env |= {name: word for name, word in given.items() if name in env and variables.keeps(name, known[name])}
+        here = find_launches(words, env, depth) or _heredocs(words, command, env, depth)
+        if here and variables.sourced and not any(name_of(word) in ELSEWHERE for word in words):
+            here = [_with_sourced(launch, variables) for launch in here]
+        found += [with_version(launch, pinned) for launch in here]
     return found
+
+
+def _may_launch(words: list[Word]) -> bool:
+    """Return whether vLLM, or an option by which it is known, is named at all."""
+    return any("vllm" in word.text.lower() or word.text.split("=")[0].replace("_", "-") in TELLING for word in words)
+
+
+def _variable(word: Word) -> Variable:
+    return Variable(text=HIDDEN if word.dynamic else word.text, exported=True, place=(word.line, word.column))
+
+
+def _with_sourced(launch: Launch, variables: Variables) -> Launch:
+    """Return the launch with the files that were sourced before it, which may set anything."""
+    files = tuple(word for word in variables.dotenv if is_dotenv(word.text))
+    others = tuple(word for word in variables.sourced if word not in files)
+    return with_files(_with_elsewhere(launch, others), files)
+
+
+def _with_elsewhere(launch: Launch, words: tuple[Word, ...]) -> Launch:
+    """Return the launch with words that may hold options or variables of it."""
+    return msgspec.structs.replace(launch, elsewhere=(*words, *launch.elsewhere)) if words else launch
+
+
+def _heredocs(words: list[Word], command: Command, env: dict[str, Word], depth: int) -> list[Launch]:
+    """Return the launches of a here-document that a shell reads: `bash <<EOF`, `ssh host <<EOF`, `sbatch <<EOF`."""
+    if not command.heredocs or depth >= MAX_SHELLS or not _reads_script(words):
+        return []
+    inner = {} if any(name_of(word) in ELSEWHERE for word in words) else env
+    last = command.heredocs[-1]
+    return launches_in_script(last.text, last.line, 1, inner, depth + 1, last.starts)
+
+
+def _reads_script(words: list[Word]) -> bool:
+    """Return whether a command runs what it reads from its standard input."""
+    names = [name_of(word) for word in words]
+    if any(name in OTHERS for name in names):
+        return False
+    if names[0] in SHELLS or ((names[0] in CONTAINERS or is_wrapper(words[0])) and set(names) & SHELLS):
+        behind = words[next(i for i, name in enumerate(names) if name in SHELLS) + 1 :]
+        return all(word.text[:1] == "-" and "c" not in word.text for word in behind)
+    return names[0] in ("ssh", "sbatch")
 
 
 def pinned_version(words: list[Word]) -> Word | None:
     """Return the release that a command installs by `vllm==0.33.0` (or runs, `uvx vllm@0.33.0`), at its place."""
-    names = [_name(word) for word in words]
+    names = [name_of(word) for word in words]
     if not _INSTALLERS.intersection(names):
         return None
     for word in words:
@@ -136,27 +207,15 @@ def _take_assignments(words: list[Word], env: dict[str, Word]) -> list[Word]:
     return words
 
 
-def _name(word: Word) -> str:
-    return word.text.rsplit("/", 1)[-1]
-
-
-def _is_head(words: list[Word], index: int) -> bool:
-    name = _name(words[index])
-    if name in SHELLS or name in CONTAINERS or _PYTHON.match(words[index].text):
-        return True
-    following = words[index + 1].text if index + 1 < len(words) else ""
-    return name.partition("@")[0] == "vllm" and following in SUBCOMMANDS | {"bench"}
-
-
 def _program(words: list[Word]) -> tuple[str | None, list[Word]]:
     """Return the engine's program and the words that follow it."""
-    if _name(words[0]).partition("@")[0] == "vllm" and len(words) > 1:
+    if name_of(words[0]).partition("@")[0] == "vllm" and len(words) > 1:
         second = words[1].text
         if second in SUBCOMMANDS:
             return f"vllm {second}", words[2:]
         if second == "bench" and len(words) > 2 and words[2].text in BENCHMARKS:
             return f"vllm bench {words[2].text}", words[3:]
-    return _module(words) if _PYTHON.match(words[0].text) else (None, [])
+    return _module(words) if PYTHON.match(words[0].text) else (None, [])
 
 
 def _module(words: list[Word]) -> tuple[str | None, list[Word]]:
@@ -173,7 +232,7 @@ def _module(words: list[Word]) -> tuple[str | None, list[Word]]:
 
 def _without_head(words: list[Word], image: Word | None, env: dict[str, Word], depth: int) -> list[Launch]:
     """Return the launch of a wrapper that names no program: torchrun's module, or an image that has its own."""
-    program, rest = _module(words) if _name(words[0]) == "torchrun" else (None, [])
+    program, rest = _module(words) if name_of(words[0]) == "torchrun" else (None, [])
     if program is not None and not asks_help(rest):
         return [Launch(program=program, words=tuple(rest), environment=env, line=words[0].line, column=words[0].column)]
     if image is None:
@@ -213,7 +272,8 @@ def _container(words: list[Word], env: dict[str, Word], depth: int) -> list[Laun
         return []
     inner = {name: _passed_on(name, word, env) for name, word in container.environment.items()}
     found = in_container(container.command, inner, container.image, container.entrypoint, depth, place=words[0])
-    return [with_files(launch, container.env_files) for launch in found]
+    found = [with_files(launch, container.env_files) for launch in found]
+    return [_with_elsewhere(launch, container.elsewhere) for launch in found]
 
 
 def _passed_on(name: str, word: Word, exported: dict[str, Word]) -> Word:
@@ -241,7 +301,7 @@ def in_container(
     own = not found and entrypoint is None and not asks_help(command)
     if own and image is not None and _starts_server(image, command):
         first = command[0] if command else (place or image)
-        if command and not command[0].text.startswith("-") and (_name(first) in SHELLS or _PYTHON.match(first.text)):
+        if command and not command[0].text.startswith("-") and (name_of(first) in SHELLS or PYTHON.match(first.text)):
             return []
         rest = command[1:] if command and command[0].text == "serve" else command
         found = [

@@ -33,6 +33,8 @@ NO_VALUE = frozenset(
 _NO_VALUE_LETTERS = frozenset("ditPqh")
 _OTHER = re.compile(r"rocm|ascend|vllm-(?:openai-)?(?:cpu|tpu|xpu|gaudi|neuron|hpu)")
 _OTHER_PART = re.compile(r"[-_.:](?:cpu|tpu|xpu|npu|gaudi|neuron|hpu)(?:[-_.:@]|$)")
+_NAMES_IMAGE = re.compile(r"^\$\{?\w*(?:image|img)\w*", re.I)
+_IMAGE = re.compile(r"^[\w.-]+(?:/[\w.-]+)*/[\w.-]*vllm[\w.-]*(?:[:@].*)?$")
 _SERVER = re.compile(r"(?:^|/)vllm-openai(?:[:@]|$)")
 
 
@@ -44,6 +46,8 @@ class Container(msgspec.Struct, frozen=True):
     environment: dict[str, Word]
     entrypoint: list[Word] | None
     env_files: tuple[Word, ...] = ()
+    elsewhere: tuple[Word, ...] = ()
+    """Words between the options that may hold more of them."""
 
 
 def read_run(words: list[Word]) -> Container | None:
@@ -55,18 +59,27 @@ def read_run(words: list[Word]) -> Container | None:
         rest = rest[1:]
     if not rest or rest[0].text not in ("run", "create"):
         return None
-    rest = rest[1:]
+    return _options(rest[1:])
+
+
+def _options(rest: list[Word], switches: frozenset[str] = frozenset()) -> Container | None:
+    """Read options up to the image, or the container's name, and what follows it."""
     environment: dict[str, Word] = {}
     entrypoint: list[Word] | None = None
     files: list[Word] = []
-    while rest and rest[0].text.startswith("-"):
+    opened: list[Word] = []
+    while rest and (rest[0].text.startswith("-") or _holds_options(rest)):
+        if not rest[0].text.startswith("-"):
+            opened.append(rest[0])
+            rest = rest[1:]
+            continue
         name, equals, inline = rest[0].text.partition("=")
         place = rest[0]
         rest = rest[1:]
         value: Word | None = None
         if equals:
             value = Word(inline, place.line, place.column + len(name) + 1, place.dynamic)
-        elif not _is_switch(name) and not (name.startswith("-e") and len(name) > 2):
+        elif name not in switches and not _is_switch(name) and not (name.startswith("-e") and len(name) > 2):
             value, rest = (rest[0], rest[1:]) if rest else (None, [])
         if name.startswith("-e") and len(name) > 2 and not name.startswith("--"):
             value = Word(place.text[2:], place.line, place.column + 2, place.dynamic)
@@ -82,26 +95,33 @@ def read_run(words: list[Word]) -> Container | None:
             files.append(value)
     if not rest:
         return None
-    return Container(rest[0], rest[1:], environment, entrypoint, tuple(files))
+    return Container(rest[0], rest[1:], environment, entrypoint, tuple(files), tuple(opened))
 
 
-def command_inside(words: list[Word]) -> list[Word] | None:
-    """Return the command that `docker exec`, or `docker compose run` and `exec`, start in a container; None for others.
+def _holds_options(words: list[Word]) -> bool:
+    """Return whether a word of which nothing is known stands for options: an image of vLLM's comes behind it."""
+    word = words[0]
+    if not word.dynamic or not word.text.startswith("$") or _NAMES_IMAGE.search(word.text):
+        return False
+    return any(_IMAGE.match(later.text) or _NAMES_IMAGE.search(later.text) for later in words[1:])
 
-    The container's image is not known here, so neither is its release.
+
+def command_inside(words: list[Word]) -> Container | None:
+    """Return what `docker exec`, or `docker compose run` and `exec`, start in a container; None for other commands.
+
+    The container's image is not known here, so neither is its release; the name stands in its place.
     """
     texts = [word.text for word in words]
     at = 1
     composed = len(texts) > 1 and texts[1] == "compose"
     if composed:
         at = next((i for i in range(2, len(texts)) if texts[i] in ("run", "exec")), len(texts))
+    elif texts[1:3] == ["container", "exec"]:
+        at = 2
     elif texts[1:2] != ["exec"]:
         return None
-    rest = words[at + 1 :]
-    while rest and rest[0].text.startswith("-"):
-        taken = 1 if "=" in rest[0].text or _is_switch(rest[0].text) or rest[0].text in ("-T", "--build") else 2
-        rest = rest[taken:]
-    return rest[1:] or None
+    found = _options(words[at + 1 :], frozenset({"-T", "--build", "--use-aliases", "--service-ports"}))
+    return found if found is not None and found.command else None
 
 
 def _is_switch(name: str) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+PYTHON = re.compile(r"^(?:.*/)?python(?:3(?:\.\d+)?)?$")
 SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ash"})
 CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
 WRAPPERS = frozenset(
@@ -56,8 +59,25 @@ WRAPPERS = frozenset(
     }
 )
 """Programs that run another one, which stands among their words."""
-REMOTE = frozenset({"ssh", "sbatch", "tmux", "kubectl", "oc", "screen", "su", "runuser", "watch"})
+SCRIPT_TAKERS = frozenset({"ssh", "sbatch", "tmux", "screen", "su", "runuser", "watch"})
 """Programs that may be given a whole command as one word."""
+ELSEWHERE = frozenset({"ssh", "docker", "podman", "nerdctl", "kubectl", "oc"})
+"""Programs whose commands are run without the variables of whoever calls them."""
+_OTHERS = (
+    "apt apt-get awk basename cat cd chmod chown cp curl cut date df diff dirname dmesg du echo egrep export",
+    "false fgrep find free fuser gdb git grep head hostname htop id install jq journalctl kill killall less ln",
+    "locate ls lsof make man md5sum mkdir more mount mv nc netstat nvidia-smi pgrep pidof ping pip pip3 pkill",
+    "printenv printf ps pwd pytest read readlink realpath rg rm rmdir rsync scp sed service set sha256sum skill",
+    "sleep sort source ss stat systemctl tail tar tee test top touch tr true type uname uniq unset wait wc wget",
+    "whereis which who whoami xargs yum zgrep",
+)
+OTHERS = frozenset(" ".join(_OTHERS).split())
+"""Programs that start none of their words as a server; behind them `vllm serve` is what they look for or print."""
+SEARCHING = frozenset(
+    {"cat", "echo", "egrep", "fgrep", "grep", "kill", "killall", "ls", "man", "pgrep", "pidof", "pkill"}
+)
+SEARCHING |= {"printf", "ps", "rg", "tail", "whereis", "which"}
+"""Those whose names are nothing else; what stands behind an option may be its value."""
 TELLING = frozenset(
     {
         "--max-model-len",

@@ -1,144 +1,150 @@
-"""Shell text character by character: quotes, escapes, continuations, expansions; each word has its place."""
+"""Shell text into simple commands with the operators around them; redirections and here-documents are taken off."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 
+import msgspec
+
 from compatcheck.launch.model import Word
-from compatcheck.launch.shell_patterns import (
-    ARRAY,
-    ARRAY_NAME,
-    BRACED,
-    CHOICE,
-    ELLIPSES,
-    HEREDOC,
-    HIDDEN,
-    NAME,
-    PLACEHOLDER,
-    UNCLOSED,
-)
-from compatcheck.launch.shell_variables import Variables
+from compatcheck.launch.shell_heredoc import heredoc_of
+from compatcheck.launch.shell_patterns import ARRAY_NAME, CHOICE, HEREDOC, PLACEHOLDER
+from compatcheck.launch.shell_words import WordReader
+
+_OPENING = frozenset({"if", "then", "elif", "else", "while", "until", "do", "!", "{"})
+"""Keywords behind which a command begins; what they say holds before the next word is read."""
+_MAX_HEREDOCS = 10
+"""Here-documents of one command."""
+_MAX_TEST = 5000
+"""Characters between `[[` and `]]`, and between `((` and `))`."""
 
 
-class Scanner:
+class Heredoc(msgspec.Struct, frozen=True):
+    """The text of a here-document, and where its lines stand. `quoted`: nothing is filled in."""
+
+    text: str
+    line: int
+    quoted: bool
+    starts: tuple[tuple[int, int, int], ...] = ()
+
+
+class Command(msgspec.Struct, frozen=True):
+    """A simple command, or a keyword alone: its words, and the operator behind it, which may be a line's end."""
+
+    words: list[Word]
+    plain: list[bool]
+    arrays: list[tuple[str, bool, list[Word]]]
+    heredocs: list[Heredoc]
+    ended: str
+    offset: int
+
+
+class Scanner(WordReader):
     """Reads a text character by character; `run` gives out the commands in order."""
 
-    def __init__(
-        self, text: str, line: int, column: int, variables: Variables, starts: tuple[tuple[int, int, int], ...]
-    ) -> None:
-        self.text = text
-        self.at = 0
-        self.line = line
-        self.column = column
-        self.starts = starts
-        self.variables = variables
-        self.joined = ""
-        """The operator before the command that was given out last."""
-        self.arrays: list[tuple[str, bool, list[Word]]] = []
-        """Arrays that this command sets: name, whether it adds to them, elements."""
-        self.heredocs: list[str] = []
-        self.words: list[Word] = []
-        self.part: list[str] = []
-        self.open = False
-        self.dynamic = False
-        self.gone = False
-        """Whether the word at hand holds an array without elements: with nothing else in it, it is no word."""
-        self.start = (line, column)
+    bracket = False
+    """Whether a closing bracket was the last thing that was given out."""
+    tried = -_MAX_TEST
+    """Where the last `((` stands that nothing closes."""
+    heredoc_end = 0
+    """Where the here-documents of the line at hand end."""
+    test = ""
+    """What closes the test at hand: in `[[ ... ]]` the shell's operators are words."""
 
-    # --------------------------------------------------------------------------------------- moving
-
-    def _peek(self, ahead: int = 0) -> str:
-        index = self.at + ahead
-        return self.text[index] if index < len(self.text) else ""
-
-    def _next(self) -> str:
-        char = self.text[self.at]
-        self.at += 1
-        if char == "\n":
-            self.line += 1
-            self.column = 1
-        else:
-            self.column += 1
-        return char
-
-    def _skip(self, count: int) -> None:
-        for _ in range(min(count, len(self.text) - self.at)):
-            self._next()
-
-    def _place(self) -> tuple[int, int]:
-        if not self.starts:
-            return self.line, self.column
-        offset, line, column = self.starts[max(0, bisect_right(self.starts, self.at, key=lambda s: s[0]) - 1)]
-        return line, column + max(0, self.at - offset)
-
-    def _begin(self) -> None:
-        if not self.open:
-            self.open = True
-            self.start = self._place()
-
-    def _end_word(self) -> None:
-        text = "".join(self.part)
-        if self.open and not (self.gone and not text):
-            self.words.append(Word(text, *self.start, self.dynamic or text in ELLIPSES))
-        self.part, self.open, self.dynamic, self.gone = [], False, False, False
-
-    def _end_command(self) -> list[Word]:
-        self._end_word()
-        words, self.words = self.words, []
-        return words
-
-    # --------------------------------------------------------------------------------------- scanning
-
-    def run(self) -> Iterator[list[Word]]:
+    def run(self) -> Iterator[Command]:
+        """Yield the commands; one without words stands for a bracket, or an operator behind a bracket."""
+        self._start_command()
         while self.at < len(self.text):
             char = self._peek()
             if char == "\\":
                 self._escape()
             elif char in " \t\r":
-                self._end_word()
+                self._word_ends()
                 self._next()
+                if len(self.words) == 1 and self.plain[0] and self.words[0].text in _OPENING:
+                    yield self._command(" ")
             elif char == "\n":
-                words = self._end_command()
+                self._word_ends()
                 self._next()
-                if words:
-                    yield words
-                    self.joined = ""
-                self._skip_heredocs()
-            elif self._comment_or_placeholder(char):
+                if (self.words and not self.test) or self.bracket:
+                    yield self._command("\n")
+                if self.heredoc_end > self.at:
+                    self._skip(self.heredoc_end - self.at)
+            elif not self.test and self._comment_or_placeholder(char):
                 pass
-            elif char in "<>":
+            elif self.test and self.part == [*self.test] and char in ";&|)":
+                self._word_ends()
+            elif self.test:
+                self._begin()
+                self._word_part(char)
+            elif char in "<>" or (char == "&" and self._peek(1) == ">"):
                 self._redirection()
-            elif char == "(" and self.open and (name := ARRAY_NAME.match("".join(self.part))) and not self.dynamic:
+            elif char == "(" and self.open and not self.dynamic and (name := ARRAY_NAME.match("".join(self.part))):
                 self._array(name)
+            elif char == "(" and self._peek(1) == "(" and self._command_begins() and self._arithmetic():
+                pass
             elif char in ";|&()":
-                words = self._end_command()
+                self._word_ends()
                 operator = self._next()
-                if operator in "|&" and self._peek() == operator:
+                if operator in "|&;" and self._peek() == operator:
                     operator += self._next()
-                if words:
-                    yield words
-                if words or operator != ")":
-                    self.joined = operator
+                elif operator in (";", "|") and self._peek() == "&":
+                    self._next()
+                if operator == ";;" and self._peek() == "&":
+                    self._next()
+                if self.words or self.bracket or operator != ";":
+                    yield self._command(operator)
             else:
                 self._begin()
                 self._word_part(char)
-        words = self._end_command()
-        if words:
-            yield words
+        self._word_ends()
+        if self.words:
+            yield self._command("")
+
+    def _start_command(self) -> None:
+        self.words = []
+        self.plain = []
+        self.arrays: list[tuple[str, bool, list[Word]]] = []
+        self.heredocs: list[Heredoc] = []
+        self.assigning = True
+        self.test = ""
+        self.offset = self.at
+
+    def _command(self, ended: str) -> Command:
+        found = Command(self.words, self.plain, self.arrays, self.heredocs, ended, self.offset)
+        self.bracket = ended == ")"
+        self._start_command()
+        return found
+
+    def _command_begins(self) -> bool:
+        tried = 0 <= self.at - self.tried < _MAX_TEST // 2
+        return not self.open and not tried and [word.text for word in self.words] in ([], ["for"])
+
+    def _word_ends(self) -> None:
+        """End the word at hand, and see whether it is a keyword behind which assignments stand, or a test."""
+        text = "".join(self.part) if self.literal and self.open else ""
+        before = self.assigning
+        if text == "[[" and before and "]]" in self.text[self.at : self.at + _MAX_TEST]:
+            self.test = "]]"
+        elif text and text == self.test:
+            self.test = ""
+        self._end_word()
+        self.assigning = before and (self.assigning or text in _DECLARING)
+        if before and (text in _DECLARING or (text[:1] == "-" and self.words[0].text in _DECLARING)):
+            self.assigning = True
 
     def _comment_or_placeholder(self, char: str) -> bool:
         """Read past a comment, or take a placeholder as a word that only the reader of the text knows."""
         if char == "#" and not self.open:
-            while self._peek() not in ("\n", ""):
-                self._next()
+            end = self.text.find("\n", self.at)
+            self._skip((end if end >= 0 else len(self.text)) - self.at)
             return True
         match = self._placeholder(char)
         if match is None:
             return False
         self._begin()
-        self.dynamic = True
+        self.dynamic, self.literal = True, False
         self.part.append(match[0])
         self._skip(len(match[0]))
         return True
@@ -151,9 +157,11 @@ class Scanner:
 
     def _array(self, name: re.Match[str]) -> None:
         """Read `NAME=(...)` or `NAME+=(...)`; its words are kept as elements, with their own places."""
-        outer, start = self.words, self.start
-        self.words, self.part, self.open = [], [], False
+        outer, plain, start = self.words, self.plain, self.start
+        self.words, self.plain = [], []
+        self._fresh()
         self._next()
+        self.assigning = False
         while self._peek() not in (")", ""):
             char = self._peek()
             if char == "\\":
@@ -169,157 +177,71 @@ class Scanner:
         self._end_word()
         self._skip(1)
         self.arrays.append((name[1], bool(name[2]), self.words))
-        self.words = outer
+        self.words, self.plain, self.assigning = outer, plain, True
         self.part, self.open, self.start = [f"{name[0]}(...)"], True, start
         self._end_word()
 
-    def _escape(self) -> None:
-        if self._peek(1) == "\n" or (self._peek(1) == "\r" and self._peek(2) == "\n"):
-            self._skip(2 if self._peek(1) == "\n" else 3)
-            return
-        self._begin()
-        self._next()
-        if self._peek():
-            self.part.append(self._next())
+    def _arithmetic(self) -> bool:
+        """Read `((...))` as two words, of which the second holds what is computed."""
+        end = self.text.find("))", self.at, self.at + _MAX_TEST)
+        if end < 0:
+            self.tried = self.at
+            return False
+        place = self._place()
+        inside = self._skip(end + 2 - self.at)[2:-2]
+        self.words += [Word("((", *place), Word(inside, *place)]
+        self.plain += [False, False]
+        return True
 
-    def _word_part(self, char: str) -> None:
-        if char == "'":
-            self._next()
-            while self._peek() not in ("'", ""):
-                self.part.append(self._next())
-            self._close()
-        elif char == '"':
-            self._double_quoted()
-        elif char == "$":
-            self._dollar(quoted=False)
-        elif char == "`":
-            self._next()
-            self.dynamic = True
-            self.part.append("`")
-            while self._peek() not in ("`", ""):
-                self.part.append(self._next())
-            self._skip(1)
-        else:
-            self.part.append(self._next())
-
-    def _double_quoted(self) -> None:
-        self._next()
-        while self._peek() not in ('"', ""):
-            char = self._peek()
-            if char == "\\" and self._peek(1) in ('"', "\\", "$", "`"):
-                self._next()
-                self.part.append(self._next())
-            elif char == "\\" and self._peek(1) == "\n":
-                self._skip(2)
-            elif char == "$":
-                self._dollar(quoted=True)
-            else:
-                self.part.append(self._next())
-        self._close()
-
-    def _close(self) -> None:
-        """Skip the closing quote; without one the shell waits for more, and what the word is stays open."""
-        self.dynamic = self.dynamic or not self._peek()
-        if not self._peek():
-            self.part.append(UNCLOSED)
-        self._skip(1)
-
-    def _dollar(self, *, quoted: bool) -> None:
-        if self._peek(1) == "(":
-            self._substitution()
-            return
-        array = ARRAY.match(self.text, self.at + 1)
-        if array is not None:
-            self._expand(array, quoted=quoted)
-            return
-        braced = BRACED.match(self.text, self.at + 1)
-        plain = NAME.match(self.text, self.at + 1)
-        if braced is None and plain is None:
-            self.dynamic = self.dynamic or self._peek(1) in tuple("{@*#?0123456789")
-            self.part.append(self._next())
-            return
-        match = braced or plain
-        assert match is not None
-        name = match[1] if braced else match[0]
-        default = match[3] if braced and (match[2] or "").lstrip(":") in ("-", "=") else None
-        if default is not None and len(default) > 1 and default[0] == default[-1] and default[0] in "'\"":
-            default = default[1:-1]
-        value = self.variables.get(name, default)
-        self._skip(match.end() - self.at)
-        if value is None:
-            self.dynamic = True
-            self.part.append(f"${name}")
-        elif quoted or not value.split():
-            self.gone = self.gone or not quoted  # an empty value without quotes is no word at all
-            self._known(name, value if quoted else "")
-        else:
-            pieces = value.split()
-            start = self.start
-            for piece in pieces[:-1]:
-                self._known(name, piece)
-                self._end_word()
-                self.open, self.start = True, start
-            self._known(name, pieces[-1])
-
-    def _known(self, name: str, value: str) -> None:
-        """Put a value, or a piece of it, in place of its variable; what is hidden in it stays open."""
-        self.dynamic = self.dynamic or HIDDEN in value
-        self.part.append(value.replace(HIDDEN, f"${name}"))
-
-    def _expand(self, match: re.Match[str], *, quoted: bool) -> None:
-        """Put an array's elements in place of `${NAME[@]}`, each as a word of its own."""
-        elements = self.variables.array(match[1])
-        self._skip(match.end() - self.at)
-        if elements is None:
-            self.dynamic = True
-            self.part.append("${" + match[1] + "[@]}")
-            return
-        self.gone = self.gone or not elements
-        pieces = elements if quoted else [e for e in elements if e.dynamic or e.text]
-        for index, element in enumerate(pieces):
-            if index:
-                self._end_word()
-            if not "".join(self.part):
-                self.start = (element.line, element.column) if not element.dynamic else self.start
-            self.open = True
-            self.dynamic = self.dynamic or element.dynamic
-            self.part.append(element.text)
-
-    def _substitution(self) -> None:
-        self.dynamic = True
-        depth = 0
-        while self._peek():
-            char = self._next()
-            self.part.append(char)
-            depth += (char == "(") - (char == ")")
-            if char == ")" and depth == 0:
-                return
+    # ---------------------------------------------------------------------------------- redirections
 
     def _redirection(self) -> None:
         """Skip `> file`, `2>&1`, `<<EOF`; the words of a command never hold them."""
+        if self._peek(1) == "(" and self._peek() in "<>":
+            self._begin()
+            start = self.at
+            self._next()
+            self._balanced("(", ")")
+            self.dynamic, self.literal = True, False
+            self.part.append(self.text[start : self.at])
+            return
+        if self.open and self.literal and "".join(self.part).isdigit():
+            self._fresh()
+        self._word_ends()
         heredoc = HEREDOC.match(self.text, self.at)
-        if self.open and "".join(self.part).isdigit():
-            self.part, self.open = [], False
-        self._end_word()
         if heredoc:
-            self.heredocs.append(heredoc[2])
             self._skip(len(heredoc[0]))
+            if len(self.heredocs) < _MAX_HEREDOCS:
+                self._heredoc(heredoc)
             return
         while self._peek() and self._peek() in "<>&|":
             self._next()
         while self._peek() and self._peek() in " \t":
             self._next()
-        while self._peek() and self._peek() not in " \t\n;|&":
+        if self._peek() in ("<", ">") and self._peek(1) == "(":
             self._next()
+            self._balanced("(", ")")
+            return
+        words, plain, assigning = len(self.words), len(self.plain), self.assigning
+        while self._peek() and self._peek() not in " \t\r\n;|&()<>":
+            if self._peek() == "\\":
+                self._escape()
+            else:
+                self._begin()
+                self._word_part(self._peek())
+        self._fresh()
+        del self.words[words:], self.plain[plain:]
+        self.assigning = assigning
 
-    def _skip_heredocs(self) -> None:
-        for end in self.heredocs:
-            while self._peek():
-                start = self.at
-                while self._peek() not in ("\n", ""):
-                    self._next()
-                found = self.text[start : self.at].strip() == end
-                self._skip(1)
-                if found:
-                    break
-        self.heredocs = []
+    def _heredoc(self, match: re.Match[str]) -> None:
+        """Take the text of a here-document, which begins behind the line at hand."""
+        span = heredoc_of(self.text, match, max(self.heredoc_end, self.at))
+        begin = span.begin
+        line = self.line + self.text.count("\n", self.at, begin)
+        starts = tuple((max(0, o - begin), row, column) for o, row, column in self.starts if begin <= o < span.close)
+        quoted = match[4] is None or "\\" in match[0]
+        self.heredocs.append(Heredoc(self.text[begin : span.close], line, quoted, starts))
+        self.heredoc_end = span.end
+
+
+_DECLARING = frozenset({"export", "declare", "local", "readonly", "typeset"})

@@ -1,8 +1,8 @@
 """Shell text into commands of words, each with its place. Nothing is run: what a shell would compute stays unknown.
 
-Quotes, escapes, line continuations, comments, redirections, here-documents, and variables and arrays that the text
-itself sets are understood; command substitutions, variables that it does not set and the placeholders of
-documentation (<name>, [a|b], ...) give a word that is marked `dynamic`.
+Quotes, escapes, line continuations, comments, redirections, here-documents, branches, loops and functions, and
+variables and arrays that the text itself sets are understood; command substitutions, variables that it does not set
+and the placeholders of documentation (<name>, [a|b], ...) give a word that is marked `dynamic`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ import re
 from collections.abc import Iterator
 
 from compatcheck.launch.model import Word
-from compatcheck.launch.shell_scanner import Scanner
-from compatcheck.launch.shell_variables import CLOSERS, OPENERS, TESTS, Variables
+from compatcheck.launch.shell_flow import walk
+from compatcheck.launch.shell_reading import Reading
+from compatcheck.launch.shell_scanner import Command, Scanner
+from compatcheck.launch.shell_survey import survey
+from compatcheck.launch.shell_variable import Variable
+from compatcheck.launch.shell_variables import Variables
 
 MAX_TEXT = 1_000_000
 """Characters; a launch script is a few hundred lines."""
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=", re.S)
-_LEADERS = frozenset({"then", "else", "elif", "do", "{", "(", "!"}) | OPENERS
 
 
 def commands(
@@ -33,23 +36,21 @@ def commands(
     column), where they cannot be counted. Variables that the text assigns are filled in where they are used later; one
     that a branch may have set differently is not.
     """
-    state = Variables(dict(variables or {}))
-    scanner = Scanner(text[:MAX_TEXT], line, column, state, starts)
-    for words in scanner.run():
-        if scanner.joined not in ("&&", "||"):
-            state.tested = False
-        while words and words[0].text in CLOSERS | _LEADERS and not words[0].dynamic:
-            if words[0].text in OPENERS:
-                state.enter(words[0].text)
-            elif words[0].text in CLOSERS:
-                state.leave()
-            words = words[1:]
-        state.tested = state.tested or scanner.joined == "||"
-        state.learn(words, scanner.arrays)
-        scanner.arrays = []
-        state.tested = state.tested or (bool(words) and words[0].text in TESTS)
-        if words:
-            yield words
+    known = {name: Variable(text=value) for name, value in (variables or {}).items()}
+    for words, _, _ in read_commands(text, line, column, known, starts):
+        yield words
+
+
+def read_commands(
+    text: str, line: int, column: int, known: dict[str, Variable], starts: tuple[tuple[int, int, int], ...]
+) -> Iterator[tuple[list[Word], Command, Variables]]:
+    """Yield the simple commands of a text, each with what is known of the variables where it is run."""
+    text = text[:MAX_TEXT]
+    variables = Variables(dict(known))
+    reading = Reading(variables, survey(text))
+    for words, command in walk(Scanner(text, line, column, variables, starts), reading):
+        yield words, command, variables
+        reading.learn(words, command)
 
 
 def assignment(word: Word) -> tuple[str, Word] | None:

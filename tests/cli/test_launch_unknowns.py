@@ -260,3 +260,10 @@ def test_asking_for_help_is_no_launch(cli: Cli, words: tuple[str, ...]) -> None:
     done = cli("check", *AT, "--", *words, **HERE)
     assert done.returncode == 2
     assert "there is no launch to judge" in done.stderr
+
+
+@pytest.mark.parametrize("words", [("ls", "-h"), ("echo", "vllm", "serve", "m"), ("ls -h",)])
+def test_a_command_without_a_launch_is_called_that(cli: Cli, words: tuple[str, ...]) -> None:
+    done = cli("check", *AT, "--", *words, **HERE)
+    assert done.returncode == 2
+    assert "found no launch of vLLM in the words after --" in done.stderr

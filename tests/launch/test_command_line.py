@@ -6,6 +6,7 @@ import pytest
 
 from compatcheck.launch.command_line import launches_in_script
 from compatcheck.launch.image_release import brought_by
+from compatcheck.launch.model import Word
 
 
 @pytest.mark.parametrize(
@@ -55,6 +56,20 @@ def test_exports_reach_later_launches_and_prefixes_only_theirs() -> None:
     assert one.environment["A"].text == "1"
     assert one.environment["B"].text == "2"
     assert not two.environment
+
+
+def test_words_of_the_environment_that_is_given_stay_as_they_are() -> None:
+    given = {"A": Word("<a>", 3, 4, dynamic=True), "B": Word("1", 5, 6)}
+    (launch,) = launches_in_script("B=2\nvllm serve m ${A:-x}", environment=given)
+    assert launch.environment["A"] == given["A"]
+    assert launch.environment["B"].text == "2"
+    assert launch.words[1].dynamic
+
+
+def test_prompts_are_no_part_of_a_command() -> None:
+    (launch,) = launches_in_script("$ export A=1\nme@host:~$ KV=fp8\n$ vllm serve m --kv-cache-dtype $KV\n")
+    assert [word.text for word in launch.words] == ["m", "--kv-cache-dtype", "fp8"]
+    assert launch.environment["A"].text == "1"
 
 
 def test_the_container_brings_environment_and_image() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from compatcheck.launch.files.instance_types import gpu_of_instance
@@ -31,6 +33,11 @@ def no_model_cache(monkeypatch: pytest.MonkeyPatch) -> None:
         ("--gpus=4", None),
         ("--gres=gpu:kepler:2", None),
         ("--gres=gpu:h100:8\n#SBATCH --gpus=a100:1", None),
+        ("--gres=gpu:a100:2,gpu:h100:2", None),
+        ("--gpus=a100:1,h100:1", None),
+        ("--gres=gpu:h100:1,gpu:h100:1", "9.0"),
+        ("--gres=shard:4,gpu:h100:2", "9.0"),
+        ("--tres-per-node=gres/gpu:h100:4", "9.0"),
         ("--job-name=gpu:h100", None),
         ("--comment=x # --gres=gpu:h100:8", None),
     ],
@@ -45,6 +52,12 @@ def test_its_place() -> None:
     assert word is not None
     assert (word.text, word.line, word.column) == ("h100", 2, 20)
     assert gpu_of_job("# SBATCH --gres=gpu:h100:8\necho '#SBATCH -G h100:1'\n") is None
+
+
+def test_a_million_characters_of_directives_are_read_at_once() -> None:
+    start = time.monotonic()
+    assert gpu_of_job("#SBATCH --gres=gpu:h100:1\n" * 40_000) is not None
+    assert time.monotonic() - start < 5
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,12 @@ def test_what_only_the_shell_knows_is_marked(word: str) -> None:
     assert next(commands(f"run {word}"))[1].dynamic
 
 
+@pytest.mark.parametrize("use", ["$A", '"$A"', '"${A}$A"', "${B[@]}", '"${B[@]}"', "${C:-$A}"])
+def test_what_a_text_expands_is_bounded(use: str) -> None:
+    script = f"A={'x' * 900}\nA=$A$A$A$A\nA=$A$A$A$A\nB=({'yy ' * 1900})\n" + f"run {use}\n" * 3_000
+    assert sum(len(word.text) for command in commands(script) for word in command) < 5_000_000
+
+
 @settings(max_examples=400, deadline=None)
 @given(st.text(alphabet="ab $'\"\\\n#<>|&;(){}`=-EOF", max_size=60))
 def test_any_text_is_read_without_a_crash(text: str) -> None:

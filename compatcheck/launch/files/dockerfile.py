@@ -10,8 +10,10 @@ from compatcheck.launch import docker
 from compatcheck.launch.arguments import read_json
 from compatcheck.launch.command_line import in_container, launches_in_script, pinned_version, with_image
 from compatcheck.launch.model import Launch, Word
-from compatcheck.launch.words import assignment, commands
+from compatcheck.launch.shell_patterns import HEREDOC
+from compatcheck.launch.words import assignment, commands, read_commands
 
+_TAKES_HEREDOC = re.compile(r"^\s*(?:RUN|COPY|ADD)\s", re.I)
 _INSTRUCTION = re.compile(r"^\s*(FROM|ARG|ENV|RUN|CMD|ENTRYPOINT)\s+", re.I)
 
 
@@ -49,7 +51,7 @@ class Dockerfile:
             elif not stages:
                 continue
             elif name == "RUN":
-                installed = [pinned_version(c) for c in commands(word.text, word.line, word.column)]
+                installed = [pinned_version(c) for c in _run(word)]
                 stages[-1].version = next((v for v in reversed(installed) if v is not None), stages[-1].version)
             elif name == "ENV":
                 stages[-1].environment |= _environment(word)
@@ -93,10 +95,30 @@ def _instructions(text: str) -> list[tuple[str, Word]]:
             comment = lines[index].lstrip().startswith("#")
             parts.append("\\" if comment else lines[index])
         index += 1
+        ends = [m[2] or m[3] or m[4] for m in HEREDOC.finditer(parts[-1])] if _TAKES_HEREDOC.match(parts[0]) else []
+        for end in ends:
+            while index < len(lines) and lines[index].lstrip("\t") != end:
+                parts.append(lines[index])
+                index += 1
+            parts += lines[index : index + 1]
+            index += 1
         match = _INSTRUCTION.match(parts[0])
         if match:
             body = "\n".join([parts[0][match.end() :], *parts[1:]])
             found.append((match[1].upper(), Word(body, start + 1, match.end() + 1)))
+    return found
+
+
+def _run(word: Word) -> list[list[Word]]:
+    """Return the commands of a RUN, those of its here-documents with them."""
+    found: list[list[Word]] = []
+    for words, command, _ in read_commands(word.text, word.line, word.column, {}, ()):
+        found.append(words)
+        for heredoc in command.heredocs:
+            found += commands(heredoc.text, heredoc.line)
+    if HEREDOC.match(word.text):  # RUN <<EOF: a command of its own
+        _, _, script = word.text.partition("\n")
+        found += commands(script, word.line + 1)
     return found
 
 
