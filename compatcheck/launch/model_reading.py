@@ -13,7 +13,8 @@ from compatcheck.launch.flag_table import FlagTable, takes_keyword
 from compatcheck.launch.layer_kinds import NO_CACHE
 from compatcheck.launch.model import Launch, Layer, Placed, Report
 from compatcheck.launch.model_config import ModelFacts, read_model, text_config
-from compatcheck.launch.model_source import ModelError, ModelSource, find_model, odd_size
+from compatcheck.launch.model_memory import ModelMemory
+from compatcheck.launch.model_source import ModelError, ModelSource, odd_size
 from compatcheck.launch.option_facts import OptionFacts
 from compatcheck.matrix.model import Matrix
 from compatcheck.resolve.configuration import Configuration
@@ -31,6 +32,7 @@ class ModelReader:
         given: Configuration,
         options: OptionFacts,
         environment: EnvironmentFacts,
+        memory: ModelMemory,
     ) -> None:
         self.matrix = matrix
         self.launch = launch
@@ -38,6 +40,7 @@ class ModelReader:
         self.given = given
         self.options = options
         self.environment = environment
+        self.memory = memory
         self.fields: dict[str, Any] = {}
         self.config: dict[str, Any] | None = None
         self.assumed: list[Assumption] = []
@@ -124,7 +127,7 @@ class ModelReader:
             if candidate is None:
                 continue
             try:
-                source = find_model(candidate, self.launch.directory)
+                source = self.memory.find(candidate, self.launch.directory)
             except ModelError as error:
                 self._unreadable(error)
                 return None

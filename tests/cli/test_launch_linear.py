@@ -143,6 +143,34 @@ def test_what_is_left_unquantised_and_what_is_mixed(cli: Cli, model: Path) -> No
     }
 
 
+FP8 = {"num_bits": 8, "type": "float", "strategy": "channel", "symmetric": True}
+
+
+@pytest.mark.parametrize("targets", [["re:.*self_attn.*"], [f"model.layers.{n}.self_attn.o_proj" for n in range(4)]])
+def test_a_layer_that_another_group_names_is_not_of_the_class_group(cli: Cli, model: Path, targets: list[str]) -> None:
+    quantization = compressed(FP4, ["lm_head"])
+    quantization["config_groups"]["other"] = {"weights": FP8, "input_activations": FP8, "targets": targets}
+    write(model, quantization)
+    assert "o_proj" not in layers(ask(cli, "10.0", "0.33.0", "vllm", "serve", "m")[1])
+
+
+@pytest.mark.parametrize(
+    ("ignore", "targets", "open_"),
+    [
+        (["re:.*(mlp).*\\1"], ["Linear"], "which layers the checkpoint's re:.*(mlp).*\\1 names"),
+        ([], ["re:(?i).*MLP.*"], "which layers the checkpoint's re:(?i).*MLP.* names"),
+        (["re:(a+)+$"], ["re:.*mlp.*"], None),
+    ],
+)
+def test_expressions_that_are_not_judged_leave_the_answer_open(
+    cli: Cli, model: Path, ignore: list[str], targets: list[str], open_: str | None
+) -> None:
+    write(model, compressed(FP4, ignore, targets))
+    document = ask(cli, "10.0", "0.33.0", "vllm", "serve", "m")[1]
+    assert document.get("missing", []) == ([open_] if open_ else [])
+    assert document["verdict"] == ("unknown" if open_ else "supported")
+
+
 def test_hf_quant_config_beside_the_configuration(cli: Cli, model: Path) -> None:
     write(model, None)
     separate = {"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"}}
