@@ -29,7 +29,7 @@ def test_alternatives_read_no_file_again(loaded: LoadedMatrix, tmp_path: Path, m
 
     monkeypatch.setattr(model_memory, "find_model", find)
     (tmp_path / "config.json").write_text(json.dumps(CONFIG), "utf-8")
-    launch = launches_in_script(f"vllm serve {tmp_path} --kv-cache-dtype nvfp4")[0]
+    launch = launches_in_script(f"vllm serve {tmp_path} --attention-backend FLASHMLA")[0]
     given, memory = Configuration(sm="9.0", engine_version="0.33.0"), ModelMemory()
     facts = read_launch(loaded.matrix, launch, given, memory=memory)
     again = partial(read_changed, loaded.matrix, launch, given, memory=memory)
