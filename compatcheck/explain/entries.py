@@ -46,6 +46,8 @@ def _rule(code: str, rule: Rule, loaded: LoadedMatrix) -> Entry:
         facts.append(("kernels", ", ".join(rule.kernels)))
     if rule.varies:
         facts.append(("depends on", rule.varies))
+    if rule.settled_by:
+        facts.append(("a whole launch settles it", rule.settled_by.replace("_", " ")))
     facts.append(("known by", rule.confirmed))
     return Entry(
         id=code,

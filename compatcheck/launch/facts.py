@@ -11,13 +11,14 @@ from compatcheck.launch.arguments import Parsed
 from compatcheck.launch.draft import draft_layer, has_layers, known_draft, not_looked_at
 from compatcheck.launch.engine_release import release_of
 from compatcheck.launch.env_file import read_env_file
-from compatcheck.launch.environment import EnvironmentFacts, read_environment
+from compatcheck.launch.environment import RUNNER, EnvironmentFacts, read_environment
 from compatcheck.launch.flag_table import FlagTable, table
 from compatcheck.launch.linear_plan import LinearPlan
 from compatcheck.launch.linear_reading import FORCING, environment_fields, read_linear, truth_of
 from compatcheck.launch.model import Launch, LaunchFacts, Layer, Placed, Report, Setting, Word
 from compatcheck.launch.model_memory import ModelMemory
 from compatcheck.launch.model_reading import ModelReader
+from compatcheck.launch.model_runner import depends_on_runner
 from compatcheck.launch.option_facts import OptionFacts
 from compatcheck.launch.option_reading import read_options
 from compatcheck.launch.packed_cache import hybrid_finding, is_packed, open_layers, with_boundary
@@ -133,6 +134,8 @@ class _Reader:
             name, model.config, layers, self.fields, options, environment, hybrid, self.flags.release
         ):
             self.findings.append(Placed(finding, *self.places.get(field, (self.launch.line, self.launch.column))))
+        if environment.runner_open and depends_on_runner(self.fields.get("kv_cache_dtype"), self.flags.release):
+            model.missing.append(RUNNER)
         layers = self._drafted(layers, options)
         self._elsewhere()
         reports = (*environment.reports, *options.reports, *reader.reports, *model.reports, *self.reports)

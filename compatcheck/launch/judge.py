@@ -14,9 +14,10 @@ from compatcheck.launch import findings
 from compatcheck.launch.layer_kinds import NO_CACHE
 from compatcheck.launch.linear_judge import LinearVerdict, judge_linear
 from compatcheck.launch.model import LaunchFacts, Placed
-from compatcheck.launch.one_kind import without_decided
+from compatcheck.launch.one_kind import without_settled
 from compatcheck.launch.unknown_model import judge_unknown
 from compatcheck.launch.windows import judge_windows
+from compatcheck.matrix.model import Settling
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.merge import SEVERITY, with_findings
 from compatcheck.resolve.normalise import ConfigurationError, dtype_on, normalise
@@ -102,7 +103,7 @@ def judge_launch(
             verdict = loaded.resolver.resolve(own, alternatives=False)
         normal = normalise(loaded.matrix, own)
         if facts.known_model:
-            verdict = without_decided(verdict, pages=facts.hybrid_manager is not None)
+            verdict = without_settled(verdict, loaded.matrix.rules, _settles(facts))
         alias = _alias(loaded, own, verdict)
         if alias is not None:
             verdict = with_findings(verdict, [alias])
@@ -162,6 +163,11 @@ def _alternatives(
     forced = facts.linear.fields.get("linear_backend") is not None or facts.linear.per_scheme
     others: list[tuple[tuple[str, Any], ...]] = [(("linear_backend", None),)] if forced else []
     return find_alternatives(loaded.resolver, asked, lead, whole, others)
+
+
+def _settles(facts: LaunchFacts) -> tuple[Settling, ...]:
+    """Return what a launch of a known model settles: how layers share pages may be a KV connector's choice."""
+    return ("windows", "model_runner", "pages") if facts.hybrid_manager is not None else ("windows", "model_runner")
 
 
 def _settled(assumed: Assumption, facts: Configuration) -> bool:
