@@ -142,6 +142,15 @@ OPTION_CODES = (
         "Keep one of the two.",
     ),
     LaunchCode(
+        "launch-plugin-backend",
+        "A plugin decides what this backend takes",
+        "selection",
+        "note, and the answer is unknown",
+        "The name stands for a class that a plugin registers; without one the engine refuses it.",
+        "Ask the plugin's documentation, or name one of the engine's own backends.",
+        ("Backend CUSTOM must be registered before use.",),
+    ),
+    LaunchCode(
         "launch-cache-dtype-spelling",
         "A KV-cache dtype in another spelling",
         "config",

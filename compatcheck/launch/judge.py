@@ -15,6 +15,7 @@ from compatcheck.launch.layer_kinds import NO_CACHE
 from compatcheck.launch.linear_judge import LinearVerdict, judge_linear
 from compatcheck.launch.model import LaunchFacts, Placed
 from compatcheck.launch.one_kind import without_settled
+from compatcheck.launch.plugin_backend import plugin_verdict, without_plugin
 from compatcheck.launch.unknown_model import judge_unknown
 from compatcheck.launch.windows import judge_windows
 from compatcheck.matrix.model import Settling
@@ -30,6 +31,7 @@ UNKNOWN = "attention"
 """The kind of layers that stands for a model of which nothing is known."""
 Reread = Callable[[dict[str, Any]], LaunchFacts]
 """Fields -> values (None: as if the launch did not say them) -> what the launch then means."""
+_PLUGINS = "A plugin may register backends of its own; nothing in the launch says that one does."
 _ALIASES = {"fp8": "fp8_e4m3", "fp8_e4m3": "fp8"}
 
 
@@ -83,6 +85,7 @@ def judge_launch(
     Raises `ConfigurationError` only for facts that the user stated apart from the launch.
     """
     base = facts.configuration if sm is None else msgspec.structs.replace(facts.configuration, sm=sm)
+    base, plugin = without_plugin(loaded.matrix, base, facts)
     base, refused = _usable(loaded, base, facts)
     if facts.model_dtype:
         plain = normalise(loaded.matrix, base).facts
@@ -92,10 +95,13 @@ def judge_launch(
         if layer.kind in NO_CACHE:
             layers.append(LayerVerdict(kind=layer.kind, count=layer.count))
             continue
-        own = msgspec.structs.replace(base, **layer.facts)
+        own, registered = without_plugin(loaded.matrix, msgspec.structs.replace(base, **layer.facts), facts)
+        registered = registered if "backend" in layer.facts else plugin
         own, more = _usable(loaded, own, facts)
         refused += [placed for placed in more if placed.finding.code not in {p.finding.code for p in refused}]
-        if facts.unknown_kind and layer.kind == UNKNOWN:
+        if registered is not None:
+            verdict = plugin_verdict(registered)
+        elif facts.unknown_kind and layer.kind == UNKNOWN:
             open_verdict = judge_unknown(loaded, own, facts.model)
             own, verdict = open_verdict.configuration, open_verdict.verdict
             verdict = with_findings(verdict, open_verdict.remarks)
@@ -229,6 +235,7 @@ def _refused(field: str, text: str, facts: LaunchFacts) -> Finding:
         "A value of the launch that no release knows",
         f"{field}: {text}" + ("" if text.endswith((".", "?")) else "."),
         effect="unsupported" if parser_stops else "note",
+        why=_PLUGINS if field == "backend" else None,
         fix="Write a value that the release knows." if parser_stops else "State it as an option.",
         actual=str(getattr(facts.configuration, field, None)),
     )

@@ -66,6 +66,7 @@ def _attention_config(facts: OptionFacts, setting: Setting) -> str:
                 facts.set("backend", value.upper(), setting)
         elif key == "backend_per_kind" and isinstance(value, dict):
             facts.backend_per_kind = {k: v.upper() for k, v in value.items() if isinstance(v, str)}
+            facts.places.setdefault("backend", (setting.line, setting.column))
         elif key == "flash_attn_version" and isinstance(value, int):
             facts.set("flash_attn_version", value, setting)
         elif key in ("use_trtllm_attention", "use_non_causal"):

@@ -246,6 +246,8 @@ class Engine(Strict, frozen=True, kw_only=True):
     backends: dict[str, Backend]
     other_backends: dict[str, str] = {}
     """Names of the engine's registry that are no CUDA backends -> what each is."""
+    plugin_backends: dict[str, str] = {}
+    """Names of the engine's registry behind which a plugin puts a class of its own -> what each is."""
     mla_prefill_backends: dict[str, Backend]
     priorities: list[PriorityList]
     mla_prefill_priorities: list[PriorityList]
