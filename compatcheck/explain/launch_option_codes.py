@@ -119,11 +119,12 @@ OPTION_CODES = (
     ),
     LaunchCode(
         "launch-config-value",
-        "A value inside a JSON option that the release's configuration refuses",
+        "A value that the release's configuration refuses",
         "config",
         "unsupported; a note where the release is only assumed and another takes it",
-        "--kernel-config takes for linear_backend what --linear-backend takes, which grew with the releases.",
-        "Write a value that the release has, or leave the key out.",
+        "Configuration classes check types and bounds, such as a tensor parallel size of at least 1; --kernel-config "
+        "takes for linear_backend what --linear-backend takes; both grew with the releases.",
+        "Write a value that the release takes, or leave it out.",
     ),
     LaunchCode(
         "launch-config-key",

@@ -11,6 +11,7 @@ from compatcheck.launch.flag_table import takes_keyword
 from compatcheck.launch.kernel_config import read_kernel_config
 from compatcheck.launch.model import Placed, Setting
 from compatcheck.launch.option_facts import OptionFacts
+from compatcheck.launch.value_kinds import misfit
 from compatcheck.resolve.normalise import KV_SPELLINGS
 from compatcheck.resolve.verdict import FindingSource
 
@@ -51,16 +52,23 @@ def _dtype(facts: OptionFacts, setting: Setting) -> str:
 
 
 def _block_size(facts: OptionFacts, setting: Setting) -> str:
-    if isinstance(setting.value, int):
+    if isinstance(setting.value, int) and _positive(facts, setting):
         facts.set("block_size", setting.value, setting)
     return "the KV-cache block size"
+
+
+_DECIDING = ("backend", "backend_per_kind", "flash_attn_version", "use_trtllm_attention", "use_non_causal")
+"""Keys of --attention-config of which no value may be passed over."""
 
 
 def _attention_config(facts: OptionFacts, setting: Setting) -> str:
     if not isinstance(setting.value, dict):
         return "not a mapping, so nothing is taken from it"
     understood: list[str] = []
+    types = facts.flags.flags[setting.option].types
     for key, value in setting.value.items():
+        if key in types and misfit(types[key], value) is not None:
+            continue  # refused
         if key == "backend" and isinstance(value, str):
             if value.lower() != "auto":
                 facts.set("backend", value.upper(), setting)
@@ -69,11 +77,11 @@ def _attention_config(facts: OptionFacts, setting: Setting) -> str:
             facts.places.setdefault("backend", (setting.line, setting.column))
         elif key == "flash_attn_version" and isinstance(value, int):
             facts.set("flash_attn_version", value, setting)
-        elif key in ("use_trtllm_attention", "use_non_causal"):
-            truth = _truth(value)
-            if truth is not None:
-                facts.set(key, truth, setting)
+        elif key in ("use_trtllm_attention", "use_non_causal") and _truth(value) is not None:
+            facts.set(key, _truth(value), setting)
         else:
+            if key in _DECIDING and value is not None:
+                facts.report(setting, "unknown", f"{key} is {value!r:.40}", f"what {key} {value!r:.40} means")
             continue
         understood.append(key)
     return f"attention settings: {', '.join(understood) or 'none that decides which backend works'}"
@@ -88,8 +96,17 @@ def _truth(value: Any) -> bool | None:
     return False if text in ("0", "false", "no", "off", "f", "n") else None
 
 
+def _positive(facts: OptionFacts, setting: Setting) -> bool:
+    """Return whether a number is positive; one that is not, and that no bound refuses, leaves the answer open."""
+    flag = facts.flags.flags.get(setting.option)
+    if setting.value <= 0 and flag is not None and misfit(flag, setting.value) is None:
+        what = f"what {setting.option} {setting.value} means"
+        facts.report(setting, "unknown", f"vLLM {facts.flags.release} sets no bound for it", what)
+    return bool(setting.value > 0)
+
+
 def _tensor_parallel(facts: OptionFacts, setting: Setting) -> str:
-    if isinstance(setting.value, int) and setting.value > 0:
+    if isinstance(setting.value, int) and _positive(facts, setting):
         facts.tensor_parallel = setting.value
         facts.places["tensor_parallel"] = (setting.line, setting.column)
     return "attention heads of one rank"

@@ -1,0 +1,63 @@
+"""Values of the wrong kind or out of bounds, as each release's parser and configuration classes take them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.conftest import Cli
+from tests.cli.test_launch_own_backends import at
+from tests.cli.test_launch_unknowns import ask, codes
+
+VALUE, PARSER, CHOICE = "launch-config-value", "launch-bad-value", "launch-bad-choice"
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (("-tp", "0"), VALUE),
+        (("--tensor-parallel-size=-2",), VALUE),
+        (("--block-size", "0"), VALUE),
+        (("--decode-context-parallel-size", "0"), VALUE),
+        (("--gpu-memory-utilization", "1.5"), VALUE),
+        (("--gpu-memory-utilization", "1"), None),
+        (("--max-model-len", "abc"), PARSER),
+        (("--max-model-len", "Auto"), None),
+        (("--max-num-seqs", "None"), PARSER),
+        (("--max-num-active-seqs", "None"), None),
+        (("--dtype=",), CHOICE),
+        (("--attention-backend=",), None),
+        (("--attention-config", '{"flash_attn_version": "two"}'), VALUE),
+        (("--attention-config", '{"flash_attn_version": 5}'), VALUE),
+        (("--attention-config", '{"flash_attn_version": null}'), None),
+        (("--attention-config.flash_attn_version", "3"), None),
+        (("--attention-config", '{"use_trtllm_attention": "maybe"}'), VALUE),
+        (("--attention-config", '{"use_trtllm_attention": "Off"}'), None),
+        (("--attention-config", '{"tokenspeed_mla_min_split_kv": 257}'), VALUE),
+        (("--attention-config", '{"tokenspeed_mla_min_split_kv": "3"}'), None),
+        (("--attention-config", "[]"), VALUE),
+        (("--kv-transfer-config", '{"kv_role": "both"}'), VALUE),
+    ],
+)
+def test_what_is_refused(cli: Cli, options: tuple[str, ...], code: str | None) -> None:
+    document = ask(cli, *at("9.0", "0.33.0"), "--", "vllm", "serve", "Qwen/Qwen3-8B", *options)[1]
+    assert codes(document, "unsupported") == ({code} if code else set())
+    assert document["verdict"] == ("unsupported" if code else "supported")
+    assert not document.get("missing")
+
+
+@pytest.mark.parametrize(
+    ("options", "missing"),
+    [
+        (("-tp", "0"), "what --tensor-parallel-size 0 means"),
+        (("--block-size", "-1"), "what --block-size -1 means"),
+        (("--attention-config", '{"backend": 5}'), "what backend 5 means"),
+    ],
+)
+def test_what_no_bound_refuses_is_open(cli: Cli, options: tuple[str, ...], missing: str) -> None:
+    document = ask(cli, *at("9.0", "0.22.0"), "--", "vllm", "serve", "Qwen/Qwen3-8B", *options)[1]
+    assert (document["verdict"], document["missing"]) == ("unknown", [missing])
+
+
+def test_a_release_that_is_only_assumed(cli: Cli) -> None:
+    document = ask(cli, "--no-host", "--sm", "9.0", "--", "vllm", "serve", "Qwen/Qwen3-8B", "-tp", "0")[1]
+    assert (document["verdict"], document["missing"]) == ("unknown", ["engine_version"])
