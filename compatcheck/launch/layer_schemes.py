@@ -29,23 +29,24 @@ class Schemes:
         ignored: tuple[str, ...] = (),
         wildcards: bool = False,
         refused: str | None = None,
+        unjudged: tuple[str, ...] = (),
     ) -> None:
         """`named`: what the checkpoint gives to the layers of each target, in its order; None where none is asked for.
 
-        `whole` is the scheme of every layer that no target names. `wildcards`: names are ModelOpt's, with wildcards.
-        `refused` is an algorithm that the release does not know.
+        `whole` is the scheme of every layer that no target names. `wildcards`: ignored names are ModelOpt's.
+        `refused` is an algorithm that the release does not know; `unjudged` what names layers in no way known here.
         """
         self.whole = whole
         self.refused = refused
         named = named or {}
         expressions = Expressions((*named, *ignored))
-        self.unjudged = tuple(expressions.unjudged)
+        self.unjudged = (*unjudged, *expressions.unjudged)
         """Names of layers that are not judged here: any layer may be one of theirs."""
         self._exact = {target: (place, scheme) for place, (target, scheme) in enumerate(named.items())}
         self._fitting = [
-            (place, LayerNames((target,), expressions, wildcards=wildcards), scheme)
+            (place, LayerNames((target,), expressions, wildcards=False), scheme)
             for target, (place, scheme) in self._exact.items()
-            if target.startswith("re:") or (wildcards and has_wildcard(target))
+            if target.startswith("re:")
         ]
         self._ignored = LayerNames(ignored, expressions, wildcards=wildcards)
         self._found: dict[tuple[tuple[str, ...], int], list[str]] = {}
@@ -88,15 +89,23 @@ def read_schemes(
         return _modelopt(quantization, inner, of_algorithm)
     if method_of(quantization) != "compressed-tensors":
         return None
-    groups = quantization.get("config_groups")
+    groups = quantization.get("config_groups", {})
     named: dict[str, str | None] = {}
-    for group in groups.values() if isinstance(groups, Mapping) else ():
-        if isinstance(group, Mapping):
-            named |= dict.fromkeys(texts(group.get("targets")), of_group(group))
+    for group in groups.values() if isinstance(groups, Mapping) else (None,):
+        if not isinstance(group, Mapping) or not _is_group(group):
+            return Schemes(unjudged=("config_groups",))
+        named |= dict.fromkeys(texts(group["targets"]), of_group(group))
     if not any(named.values()):
         return None
     whole = next((scheme for target, scheme in named.items() if target.lower() == _CLASS), None)
     return Schemes(whole=whole, named=named, ignored=texts(quantization.get("ignore")))
+
+
+def _is_group(group: Mapping[str, Any]) -> bool:
+    """Return whether a group names layers, and their weights as the engine can read them."""
+    return isinstance(group.get("targets"), list) and all(
+        isinstance(group.get(name), (Mapping, type(None))) for name in ("weights", "input_activations")
+    )
 
 
 def method_of(quantization: Mapping[str, Any]) -> str:
@@ -125,9 +134,11 @@ def _modelopt(
         whole = of_algorithm(algorithm_of(inner))
         return Schemes(whole=whole, ignored=ignored, wildcards=True) if whole is not None else None
     layers = inner.get("quantized_layers")
-    entries = layers.items() if isinstance(layers, Mapping) else ()
-    named = {str(name): of_algorithm(algorithm_of(entry)) for name, entry in entries if isinstance(entry, Mapping)}
-    return Schemes(named=named, ignored=ignored, wildcards=True) if any(named.values()) else None
+    if not isinstance(layers, Mapping) or not all(isinstance(entry, Mapping) for entry in layers.values()):
+        return Schemes(unjudged=("quantized_layers",))
+    named = {str(name): of_algorithm(algorithm_of(entry)) for name, entry in layers.items()}
+    wild = tuple(name for name, scheme in named.items() if scheme is not None and has_wildcard(name))
+    return Schemes(named=named, ignored=ignored, wildcards=True, unjudged=wild) if any(named.values()) else None
 
 
 def texts(value: Any) -> tuple[str, ...]:

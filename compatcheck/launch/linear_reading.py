@@ -13,6 +13,7 @@ from compatcheck.launch.flag_table import FlagTable
 from compatcheck.launch.layer_schemes import Schemes
 from compatcheck.launch.linear_forced import forced_finding, narrows
 from compatcheck.launch.linear_plan import LinearLayers, LinearPlan
+from compatcheck.launch.linear_scheme import SINCE, knows
 from compatcheck.launch.linear_shapes import Shape, has_experts, recurrent_shapes, shapes_of
 from compatcheck.launch.model_config import text_config
 from compatcheck.launch.model_memory import ModelMemory
@@ -145,15 +146,19 @@ def truth_of(text: str) -> bool | None:
 
 
 def _refused(algorithm: str, release: str) -> Finding:
+    since = SINCE.get(algorithm)
     return findings.make(
         "launch-quant-algo",
         "The release does not know the checkpoint's quantisation",
-        f"vLLM {release} refuses the checkpoint: ModelOpt's {algorithm} came with 0.21.0.",
+        f"vLLM {release} refuses the checkpoint: "
+        + (f"ModelOpt's {algorithm} came with {since}." if since else f"it knows no ModelOpt algorithm {algorithm!r}."),
         effect="unsupported",
-        required="vLLM >= 0.21.0",
-        actual=f"quant_algo={algorithm}",
-        fix="Use vLLM 0.21.0 or newer.",
-        source=FindingSource(ref="vllm/model_executor/layers/quantization/modelopt.py:QUANT_ALGOS@0.20.2"),
+        required=f"vLLM >= {since}" if since else ", ".join(name for name in SINCE if knows(name, release)),
+        actual=f"quant_algo={algorithm or None}",
+        fix=f"Use vLLM {since} or newer." if since else "Use a checkpoint with an algorithm that the release knows.",
+        words="ModelOpt currently only supports: " if algorithm else "Missing 'quant_algo' in quantization config",
+        exception="ValueError",
+        source=FindingSource(ref="vllm/model_executor/layers/quantization/modelopt.py:QUANT_ALGOS@0.33.0"),
     )
 
 

@@ -10,13 +10,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from compatcheck.launch.layer_schemes import Schemes, algorithm_of, modelopt_part, read_schemes
+from compatcheck.launch.layer_schemes import Schemes, algorithm_of, method_of, modelopt_part, read_schemes
 from compatcheck.matrix.versions import parse
 
 W4A4, W4A16 = "nvfp4_w4a4", "nvfp4_w4a16"
 _ALGORITHMS = {"NVFP4": W4A4, "W4A16_NVFP4": W4A16}
-A16_SINCE = "0.21.0"
-"""First release whose ModelOpt reader knows W4A16_NVFP4; before, it refuses the checkpoint."""
+SINCE = {
+    **dict.fromkeys(("FP8", "FP8_PER_CHANNEL_PER_TOKEN", "FP8_PB_WO", "NVFP4", "MXFP8", "MIXED_PRECISION"), None),
+    "W4A16_NVFP4": "0.21.0",
+}
+"""Algorithms that ModelOpt's reader knows -> the first release that does (None: all); it refuses others.
+
+Source: modelopt.py:QUANT_ALGOS, compared over all covered wheels.
+"""
+NAMED = frozenset({"modelopt", "modelopt-fp4"})
+"""Methods whose reader refuses a checkpoint that names no algorithm; that of MXFP8 goes without."""
 GROUPS_SINCE = "0.29.0"
 """First release that takes ModelOpt's NVFP4 with no activations in any of its groups for W4A16."""
 
@@ -25,13 +33,19 @@ def schemes_of(quantization: Mapping[str, Any], release: str) -> Schemes | None:
     """Return the NVFP4 schemes of a quantisation, or None where it has none."""
     algorithms, part = dict(_ALGORITHMS), modelopt_part(quantization)
     algorithm = algorithm_of(part) if part is not None else ""
-    if algorithms.get(algorithm) == W4A16 and parse(release) < parse(A16_SINCE):
+    if part is not None and not knows(algorithm, release) and (algorithm or method_of(quantization) in NAMED):
         return Schemes(refused=algorithm)
     groups = quantization.get("config_groups")
     weights_only = isinstance(groups, Mapping) and groups and all(_no_activations(group) for group in groups.values())
     if algorithm == "NVFP4" and weights_only and parse(release) >= parse(GROUPS_SINCE):
         algorithms["NVFP4"] = W4A16
     return read_schemes(quantization, algorithms.get, _of_group)
+
+
+def knows(algorithm: str, release: str) -> bool:
+    """Return whether a release knows one of ModelOpt's algorithms."""
+    since = SINCE.get(algorithm)
+    return algorithm in SINCE and (since is None or parse(since) <= parse(release))
 
 
 def _of_group(group: Mapping[str, Any]) -> str | None:

@@ -83,7 +83,8 @@ class ModelReader:
         self.attention_free = bool(facts.layers) and all(layer.kind in NO_CACHE for layer in facts.layers)
         self._shard(own, name)
         self.fields = own
-        self._method(own.get("weight_quantization"))
+        quantization = quantization_of(config, text_config(config)) or {}
+        self._method(own.get("weight_quantization") or quantization.get("quant_method"))
         self._cache_dtype(facts, config, source)
         self.missing += [text for text in facts.missing if not self._stated(text)]
         absent = not_implemented(config, self.flags.release)

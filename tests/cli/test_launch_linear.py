@@ -171,6 +171,43 @@ def test_expressions_that_are_not_judged_leave_the_answer_open(
     assert document["verdict"] == ("unknown" if open_ else "supported")
 
 
+COMPRESSED = {"quant_method": "compressed-tensors"}
+
+
+@pytest.mark.parametrize(
+    ("quantization", "verdict", "says"),
+    [
+        ({**COMPRESSED, "config_groups": None}, "unknown", "which layers the checkpoint's config_groups names"),
+        ({**COMPRESSED, "config_groups": [{}]}, "unknown", "which layers the checkpoint's config_groups names"),
+        ({**COMPRESSED, "config_groups": {"g": {"weights": "fp4", "targets": ["Linear"]}}}, "unknown", "config_groups"),
+        ({**COMPRESSED, "config_groups": {"g": {"weights": FP4, "targets": "Linear"}}}, "unknown", "config_groups"),
+        ({**COMPRESSED, "config_groups": {}}, "supported", ""),
+        ({**MODELOPT, "quant_algo": "NVFP3"}, "unsupported", "it knows no ModelOpt algorithm 'NVFP3'"),
+        ({**MODELOPT, "quant_algo": "fp8_pb_wo"}, "supported", ""),
+        ({"quant_method": "modelopt"}, "unsupported", "Missing 'quant_algo' in quantization config"),
+        ({"quant_method": "modelopt_mxfp8"}, "supported", ""),
+        (
+            {**MODELOPT, "quant_algo": "MIXED_PRECISION"},
+            "unknown",
+            "which layers the checkpoint's quantized_layers names",
+        ),
+        (
+            {**MODELOPT, "quant_algo": "MIXED_PRECISION", "quantized_layers": {"*mlp*": {"quant_algo": "NVFP4"}}},
+            "unknown",
+            "which layers the checkpoint's *mlp* names",
+        ),
+        ({"quant_method": 5}, "unknown", "whether quant_method 5 is read"),
+    ],
+)
+def test_quantisations_that_are_odd(
+    cli: Cli, model: Path, quantization: dict[str, Any], verdict: str, says: str
+) -> None:
+    write(model, quantization)
+    document = ask(cli, "10.0", "0.33.0", "vllm", "serve", "m")[1]
+    assert document["verdict"] == verdict
+    assert says in json.dumps([document["findings"], document.get("missing")], ensure_ascii=False)
+
+
 def test_hf_quant_config_beside_the_configuration(cli: Cli, model: Path) -> None:
     write(model, None)
     separate = {"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"}}
