@@ -210,9 +210,11 @@ class _Parser:
                 self._problem("bad-value", word, flag.option, "a number")
         elif kind == "json" or (kind in ("json-or-str", "str") and _ITEM.match(text)):
             value = read_json(text)
-            if value is not _BAD:
+            if value is not _BAD and flag.keys and not isinstance(value, dict):
+                self._problem("bad-value", word, flag.option, "a JSON object")
+            elif value is not _BAD:
                 return value
-            if kind == "json":
+            elif kind == "json":
                 self._problem("bad-value", word, flag.option, "JSON")
         return text
 

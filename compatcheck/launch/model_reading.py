@@ -132,6 +132,9 @@ class ModelReader:
             except ModelError as error:
                 self._unreadable(error)
                 return None
+            if source is None and candidate == self.options.hf_config_path:
+                why = "nothing is there, or it is elsewhere"
+                self._open("--hf-config-path", why, f"the configuration in {candidate}")
             if source is not None:
                 for problem in source.problems:
                     self._unreadable(problem)

@@ -72,8 +72,8 @@ def _attention_config(facts: OptionFacts, setting: Setting) -> str:
         if key == "backend" and isinstance(value, str):
             if value.lower() != "auto":
                 facts.set("backend", value.upper(), setting)
-        elif key == "backend_per_kind" and isinstance(value, dict):
-            facts.backend_per_kind = {k: v.upper() for k, v in value.items() if isinstance(v, str)}
+        elif key == "backend_per_kind" and isinstance(value, dict) and _per_kind(value):
+            facts.backend_per_kind = {kind: name.upper() for kind, name in value.items()}
             facts.places.setdefault("backend", (setting.line, setting.column))
         elif key == "flash_attn_version" and isinstance(value, int):
             facts.set("flash_attn_version", value, setting)
@@ -85,6 +85,30 @@ def _attention_config(facts: OptionFacts, setting: Setting) -> str:
             continue
         understood.append(key)
     return f"attention settings: {', '.join(understood) or 'none that decides which backend works'}"
+
+
+_KINDS = frozenset(
+    [
+        "full_attention",
+        "mla_attention",
+        "sliding_window",
+        "sliding_window_mla",
+        "mamba",
+        "chunked_local_attention",
+        "sink_full_attention",
+        "encoder_only_attention",
+        "cross_attention",
+        "unknown",
+        "sparse",
+        "indexer",
+    ]
+)
+"""Kinds that the engine knows; it refuses others (vllm/v1/kv_cache_interface.py:KVCacheSpecKind@0.33.0)."""
+
+
+def _per_kind(value: dict[str, Any]) -> bool:
+    """Return whether a mapping gives names of backends to kinds that the engine knows."""
+    return all(kind in _KINDS and isinstance(name, str) for kind, name in value.items())
 
 
 def _truth(value: Any) -> bool | None:
@@ -266,6 +290,19 @@ HANDLERS: dict[str, Callable[[OptionFacts, Setting], str]] = {
     "--model": _model,
 }
 """Every option that decides, and its reader; adding one is one function and one line."""
+
+MAPPINGS = frozenset(
+    {
+        "--attention-config",
+        "--kv-transfer-config",
+        "--kv-events-config",
+        "--kernel-config",
+        "--hf-overrides",
+        "--limit-mm-per-prompt",
+        "--speculative-config",
+    }
+)
+"""Those of them that take a JSON object."""
 
 LACKING: dict[str, str | None] = {
     "--attention-backend": "backend",

@@ -9,10 +9,10 @@ from compatcheck.launch import findings, refusals
 from compatcheck.launch.acceptance import accepting, with_key
 from compatcheck.launch.arguments import Parsed
 from compatcheck.launch.engine_release import EngineRelease
-from compatcheck.launch.flag_table import FlagTable, table
+from compatcheck.launch.flag_table import Flag, FlagTable, table
 from compatcheck.launch.model import Placed, Setting
 from compatcheck.launch.option_facts import OptionFacts
-from compatcheck.launch.option_handlers import HANDLERS, LACKING
+from compatcheck.launch.option_handlers import HANDLERS, LACKING, MAPPINGS
 from compatcheck.launch.value_kinds import misfit
 
 
@@ -31,6 +31,9 @@ def read_options(parsed: Parsed, flags: FlagTable, release: EngineRelease | None
             why = f"its value {_shown(setting.value)} is known only where it is run"
             facts.report(setting, "unknown", why, LACKING.get(setting.option, f"the value of {setting.option}"))
             facts.open.add(setting.option)
+        elif setting.option in MAPPINGS and _no_mapping(setting.value, flags.flags.get(setting.option)):
+            what = f"what {setting.option} {setting.value!r:.40} means"
+            facts.report(setting, "unknown", "it is no JSON object", what)
         else:
             facts.report(setting, "understood", handler(facts, setting))
         _keys(facts, setting)
@@ -48,6 +51,12 @@ def read_options(parsed: Parsed, flags: FlagTable, release: EngineRelease | None
             facts.findings.append(Placed(finding, setting.line, setting.column))
     _both_backends(facts, last)
     return facts
+
+
+def _no_mapping(value: Any, flag: Flag | None) -> bool:
+    """Return whether a value is there and no mapping; text that is no JSON the parser refuses by itself."""
+    refused = isinstance(value, str) and flag is not None and flag.kind == "json"
+    return value not in (None, "", "None") and not isinstance(value, dict) and not refused
 
 
 def _shown(value: Any) -> str:
@@ -104,8 +113,6 @@ def _wanted(flags: FlagTable, option: str, key: str | None, value: Any) -> str |
     if key is not None:
         kind = flag.types.get(key)
         return misfit(kind, value) if kind is not None else None
-    if flag.types and isinstance(value, (list, int, float)):
-        return "a JSON object"
     return misfit(flag, value) if isinstance(value, (int, float)) and flag.kind in ("int", "float") else None
 
 

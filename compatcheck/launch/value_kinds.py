@@ -42,9 +42,9 @@ def _number(value: Any) -> float | None:
 
 def _outside(expected: Kind | Flag, number: float) -> str | None:
     """Return the bound that a number is outside of."""
-    if expected.ge is not None and number < expected.ge:
+    if expected.ge is not None and not number >= expected.ge:  # neither is a NaN
         return f"at least {expected.ge:g}"
-    if expected.gt is not None and number <= expected.gt:
+    if expected.gt is not None and not number > expected.gt:
         return f"more than {expected.gt:g}"
     if expected.le is not None and number > expected.le:
         return f"at most {expected.le:g}"

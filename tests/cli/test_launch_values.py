@@ -34,7 +34,11 @@ VALUE, PARSER, CHOICE = "launch-config-value", "launch-bad-value", "launch-bad-c
         (("--attention-config", '{"use_trtllm_attention": "Off"}'), None),
         (("--attention-config", '{"tokenspeed_mla_min_split_kv": 257}'), VALUE),
         (("--attention-config", '{"tokenspeed_mla_min_split_kv": "3"}'), None),
-        (("--attention-config", "[]"), VALUE),
+        (("--attention-config", "[]"), PARSER),
+        (("--attention-config", "null"), PARSER),
+        (("--attention-config", '"FLASHINFER"'), PARSER),
+        (("--kernel-config", '{"linear_backend": 5}'), VALUE),
+        (("--gpu-memory-utilization", "nan"), VALUE),
         (("--kv-transfer-config", '{"kv_role": "both"}'), VALUE),
     ],
 )
@@ -51,6 +55,9 @@ def test_what_is_refused(cli: Cli, options: tuple[str, ...], code: str | None) -
         (("-tp", "0"), "what --tensor-parallel-size 0 means"),
         (("--block-size", "-1"), "what --block-size -1 means"),
         (("--attention-config", '{"backend": 5}'), "what backend 5 means"),
+        (("--hf-overrides", "a.function"), "what --hf-overrides 'a.function' means"),
+        (("--speculative-config", "[]"), "what --speculative-config [] means"),
+        (("--hf-config-path", "/nonexistent"), "the configuration in /nonexistent"),
     ],
 )
 def test_what_no_bound_refuses_is_open(cli: Cli, options: tuple[str, ...], missing: str) -> None:
@@ -61,3 +68,11 @@ def test_what_no_bound_refuses_is_open(cli: Cli, options: tuple[str, ...], missi
 def test_a_release_that_is_only_assumed(cli: Cli) -> None:
     document = ask(cli, "--no-host", "--sm", "9.0", "--", "vllm", "serve", "Qwen/Qwen3-8B", "-tp", "0")[1]
     assert (document["verdict"], document["missing"]) == ("unknown", ["engine_version"])
+
+
+@pytest.mark.parametrize("per_kind", ['{"full": "FLASH_ATTN"}', '{"full_attention": 5}', "[]"])
+def test_backends_of_kinds_that_are_not_known(cli: Cli, per_kind: str) -> None:
+    option = ("--attention-config", f'{{"backend_per_kind": {per_kind}}}')
+    document = ask(cli, *at("9.0", "0.33.0"), "--", "vllm", "serve", "Qwen/Qwen3-8B", *option)[1]
+    assert document["verdict"] == "unknown"
+    assert "backend_per_kind" in " ".join(document["missing"])
