@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.cli.conftest import Cli
 from tests.cli.test_launch_own_backends import at
-from tests.cli.test_launch_unknowns import ask, codes
+from tests.cli.test_launch_unknowns import ask, codes, scan
 
 VALUE, PARSER, CHOICE = "launch-config-value", "launch-bad-value", "launch-bad-choice"
 
@@ -76,3 +78,22 @@ def test_backends_of_kinds_that_are_not_known(cli: Cli, per_kind: str) -> None:
     document = ask(cli, *at("9.0", "0.33.0"), "--", "vllm", "serve", "Qwen/Qwen3-8B", *option)[1]
     assert document["verdict"] == "unknown"
     assert "backend_per_kind" in " ".join(document["missing"])
+
+
+@pytest.mark.parametrize(
+    ("keywords", "code"),
+    [
+        ("tensor_parallel_size=0", VALUE),
+        ("tensor_parallel_size='x'", PARSER),
+        ("tensor_parallel_size='0'", VALUE),
+        ("tensor_parallel_size='2'", None),
+        ("tensor_parallel_size='5'", "launch-heads-not-divisible"),
+        ("attention_config={'flash_attn_version': 'two'}", VALUE),
+        ("block_size=None", None),
+    ],
+)
+def test_python_keywords(cli: Cli, tmp_path: Path, keywords: str, code: str | None) -> None:
+    text = f"from vllm import LLM\nllm = LLM('Qwen/Qwen3-8B', {keywords})\n"
+    document = scan(cli, tmp_path / "a.py", text, "--vllm", "0.33.0")[1]
+    assert [d["code"] for d in document["diagnostics"]] == ([code] if code else [])
+    assert document["launches"][0]["verdict"] == ("unsupported" if code else "supported")
