@@ -51,28 +51,48 @@ class Schemes:
         self._ignored = LayerNames(ignored, expressions, wildcards=wildcards)
         self._found: dict[tuple[tuple[str, ...], int], list[str]] = {}
 
-    def at(self, parts: tuple[str, ...], count: int) -> list[str]:
-        """Return the schemes that layers of these parts have somewhere in a model of `count` layers."""
+    def at(self, parts: tuple[str, ...], count: int, fused: str | None = None) -> list[str]:
+        """Return the schemes that layers of these parts have somewhere in a model of `count` layers.
+
+        `fused` is the name of the engine's layer that holds the parts; it counts before them where it is named.
+        """
         if (parts, count) not in self._found:
             every = [
-                self._of([f"{prefix}.{index}.{part}" for prefix in PREFIXES])
-                for index in range(min(count, MAX_LAYERS))
-                for part in parts
+                scheme for index in range(min(count, MAX_LAYERS)) for scheme in self._at_index(parts, index, fused)
             ]
             self._found[parts, count] = list(dict.fromkeys(scheme for scheme in every if scheme is not None))
         return self._found[parts, count]
+
+    def _at_index(self, parts: tuple[str, ...], index: int, fused: str | None) -> list[str | None]:
+        if fused is not None:
+            names = _names(index, fused)
+            if any(self._ignored.have(name) for name in names):
+                return []
+            named, scheme = self._named(names)
+            if named:
+                return [scheme]
+        return [self._of(_names(index, part)) for part in parts]
 
     def _of(self, names: list[str]) -> str | None:
         """Return the scheme of the layer that has one of these names; None where it has none of those asked for."""
         if any(self._ignored.have(name) for name in names):
             return None
+        named, scheme = self._named(names)
+        return scheme if named else self.whole
+
+    def _named(self, names: list[str]) -> tuple[bool, str | None]:
+        """Return whether a target names the layer with one of these names, and what it gives it."""
         found = [self._exact[name] for name in names if name in self._exact]
         for place, fitting, scheme in self._fitting:
             if found and place > found[0][0]:
                 break
             if any(fitting.have(name) for name in names):
-                return scheme
-        return found[0][1] if found else self.whole
+                return True, scheme
+        return (True, found[0][1]) if found else (False, None)
+
+
+def _names(index: int, part: str) -> list[str]:
+    return [f"{prefix}.{index}.{part}" for prefix in PREFIXES]
 
 
 def read_schemes(

@@ -69,7 +69,7 @@ def forced_finding(
     if not isinstance(backend, str) or not narrows(backend, release) or kinds is None:
         return None
     for shape in shapes:
-        for kind in kinds.at(shape.parts, layers):
+        for kind in kinds.at(shape.parts, layers, shape.fused):
             tried = {kind, _WEIGHTS_ONLY} if kind.startswith("fp8") else {kind}
             if kind != NVFP4 and not any(has_kernel(backend, one, release) for one in tried):
                 return _refused(shape.name, known.kinds[kind], backend, release)

@@ -100,7 +100,7 @@ def _overridden(shape: Shape, stated: dict[str, Any]) -> Shape:
 def _grouped(shapes: list[Shape], schemes: Schemes, count: int) -> tuple[LinearLayers, ...]:
     found: dict[tuple[str, int | None, int | None], list[str]] = {}
     for shape in shapes:
-        for scheme in schemes.at(shape.parts, count):
+        for scheme in schemes.at(shape.parts, count, shape.fused):
             found.setdefault((scheme, shape.in_features, shape.out_features), []).append(shape.name)
     return tuple(
         LinearLayers(names=tuple(names), scheme=scheme, in_features=k, out_features=n)

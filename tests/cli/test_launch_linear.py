@@ -146,6 +146,21 @@ def test_what_is_left_unquantised_and_what_is_mixed(cli: Cli, model: Path) -> No
 FP8 = {"num_bits": 8, "type": "float", "strategy": "channel", "symmetric": True}
 
 
+@pytest.mark.parametrize(
+    ("ignore", "targets", "expected"),
+    [
+        ([], ["re:.*qkv_proj", "re:.*gate_up_proj"], {"qkv_proj", "gate_up_proj"}),
+        ([], ["model.layers.0.self_attn.qkv_proj"], {"qkv_proj"}),
+        (["re:.*qkv_proj"], ["Linear"], {"o_proj", "gate_up_proj", "down_proj"}),
+    ],
+)
+def test_layers_may_be_named_as_the_engine_fuses_them(
+    cli: Cli, model: Path, ignore: list[str], targets: list[str], expected: set[str]
+) -> None:
+    write(model, compressed(FP4, ignore, targets))
+    assert layers(ask(cli, "10.0", "0.33.0", "vllm", "serve", "m")[1]).keys() == expected
+
+
 @pytest.mark.parametrize("targets", [["re:.*self_attn.*"], [f"model.layers.{n}.self_attn.o_proj" for n in range(4)]])
 def test_a_layer_that_another_group_names_is_not_of_the_class_group(cli: Cli, model: Path, targets: list[str]) -> None:
     quantization = compressed(FP4, ["lm_head"])
