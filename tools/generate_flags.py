@@ -22,16 +22,32 @@ import ast
 import json
 import re
 import sys
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from wheel_types import Spec, Wheel, assigned, name_of, options_of, spec_of
+from wheel_types import (
+    Spec,
+    Wheel,
+    assigned,
+    is_config,
+    limits_of,
+    name_of,
+    options_of,
+    spec_of,
+    takes_none,
+    types_of,
+)
 from wheel_variables import variables_of
 
 FOLDING = "lambda s: s.lower().replace('-', '_')"
 """A `type` that makes values small and their dashes underscores."""
 WITH_KEYS = ("--attention-config", "--kv-transfer-config", "--compilation-config", "--kernel-config")
 """JSON options whose keys are compared with the fields of their class, which forbids others."""
+
+
+TYPED = ("--attention-config", "--kv-transfer-config", "--compilation-config")
+"""Those of which the types of the values are compared too."""
 
 
 class NotUnderstoodError(Exception):
@@ -51,6 +67,7 @@ class Calls:
         self.locals: dict[str, tuple[str, str]] = {}  # moe_backend_kwargs -> (KernelConfig, moe_backend)
         self.folded: set[str] = set()  # locals whose "type" folds the spelling of what is written
         self.flags: dict[str, Spec] = {}
+        self.handed_on = handed_on(wheel)
 
     def read(self) -> dict[str, Spec]:
         """Return option -> how it is declared."""
@@ -108,7 +125,12 @@ class Calls:
             if source is None:
                 raise NotUnderstoodError(f"{options}: {ast.unparse(keyword.value)}")
             class_name, field_name = source
-            spec |= spec_of(self.wheel, field_name, self.wheel.fields(class_name)[field_name])
+            declaration = self.wheel.declarations(class_name)[field_name]
+            spec |= spec_of(self.wheel, field_name, declaration.annotation)
+            if takes_none(self.wheel, declaration.annotation):
+                spec["none"] = True
+            if (class_name, field_name) in self.handed_on:
+                spec |= limits_of(declaration)
             if name_of(keyword.value) in self.folded:
                 spec["folds"] = True
             if isinstance(keyword.value, ast.Dict):
@@ -130,6 +152,20 @@ class Calls:
         if aliases:
             spec["aliases"] = aliases
         self.flags[longest] = spec
+
+
+@lru_cache(maxsize=1)
+def handed_on(wheel: Wheel) -> frozenset[tuple[str, str]]:
+    """Return (class, field) of what EngineArgs gives to a configuration class as it was written."""
+    tree = ast.parse((wheel.root / "engine" / "arg_utils.py").read_text("utf-8"))
+    return frozenset(
+        (str(name_of(call.func)), keyword.arg)
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and name_of(call.func) in wheel.classes
+        for keyword in call.keywords
+        if keyword.arg is not None and ast.unparse(keyword.value) == f"self.{keyword.arg}"
+        if is_config(wheel.classes[str(name_of(call.func))])
+    )
 
 
 def _explicit(given: dict[str, ast.expr]) -> Spec:
@@ -164,6 +200,7 @@ def frontend_flags(wheel: Wheel, file: Path) -> dict[str, Spec]:
     """Return the options made from the fields of FrontendArgs."""
     flags = {
         "--" + name.replace("_", "-"): spec_of(wheel, name, annotation)
+        | ({"none": True} if takes_none(wheel, annotation) else {})
         for name, annotation in wheel.fields("FrontendArgs").items()
     }
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
@@ -213,6 +250,8 @@ def flags_of(root: Path) -> dict[str, Spec]:
         class_name = spec.pop("class", None)
         if class_name is not None and option in WITH_KEYS:
             spec["keys"] = [name for name in wheel.fields(class_name) if not name.startswith("_")]
+        if class_name is not None and option in TYPED:
+            spec["types"] = types_of(wheel, class_name)
         if inverse and spec["kind"] == "bool":
             for prefix, other in (("--enable-", "--disable-"), ("--disable-", "--enable-")):
                 if option.startswith(prefix):

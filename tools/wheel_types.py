@@ -24,7 +24,7 @@ SIZES = frozenset(
 _BUILTINS = {"str", "int", "float", "bool", "dict", "list", "set", "tuple", "None"}
 
 
-@dataclass
+@dataclass(eq=False)
 class Wheel:
     """The parts of one release that define arguments."""
 
@@ -57,13 +57,17 @@ class Wheel:
         return wheel
 
     def fields(self, class_name: str) -> dict[str, ast.expr]:
-        """Return a class's annotated fields, those of its bases first."""
+        """Return the annotations of a class's fields, those of its bases first."""
+        return {name: item.annotation for name, item in self.declarations(class_name).items()}
+
+    def declarations(self, class_name: str) -> dict[str, ast.AnnAssign]:
+        """Return the declarations of a class's fields, those of its bases first."""
         node = self.classes[class_name]
-        found: dict[str, ast.expr] = {}
+        found: dict[str, ast.AnnAssign] = {}
         for base in node.bases:
             name = name_of(base)
             if name in self.classes:
-                found |= self.fields(name)
+                found |= self.declarations(name)
         for item in node.body:
             if (
                 isinstance(item, ast.AnnAssign)
@@ -71,7 +75,7 @@ class Wheel:
                 and "ClassVar" not in ast.dump(item.annotation)
                 and "InitVar" not in ast.dump(item.annotation)
             ):
-                found[item.target.id] = item.annotation
+                found[item.target.id] = item
         return found
 
 
@@ -159,6 +163,68 @@ def spec_of(wheel: Wheel, name: str, annotation: ast.expr) -> Spec:
         foreign = names - _BUILTINS
         return {"kind": "json-or-str" if "str" in names or foreign else "json"}
     return {"kind": "str"}
+
+
+BOUNDS = ("ge", "gt", "le", "lt")
+CHECKED = frozenset({"int", "size", "float", "bool", "choices"})
+"""Kinds of fields whose values pydantic compares with nothing but the type and its bounds."""
+
+
+def limits_of(declaration: ast.AnnAssign) -> Spec:
+    """Return the bounds that a field's `Field(...)` sets, and whether it takes None."""
+    limits: Spec = {}
+    for call in ast.walk(declaration):
+        if isinstance(call, ast.Call) and name_of(call.func) == "Field":
+            for keyword in call.keywords:
+                if keyword.arg in BOUNDS:
+                    limits[keyword.arg] = ast.literal_eval(keyword.value)
+    return limits
+
+
+def takes_none(wheel: Wheel, annotation: ast.expr) -> bool:
+    """Return whether None is among a field's types."""
+    return any(_outer(member) == "None" for member in hints(wheel, annotation))
+
+
+def types_of(wheel: Wheel, class_name: str) -> Spec:
+    """Return field -> the kind of its values, for fields that nothing but their type and bounds checks."""
+    node = wheel.classes[class_name]
+    own = {name for item in node.body for name in _validated(item)}
+    if "*" in own or not is_config(node):
+        return {}
+    found: Spec = {}
+    for name, declaration in wheel.declarations(class_name).items():
+        spec = spec_of(wheel, name, declaration.annotation)
+        if name.startswith("_") or name in own or spec["kind"] not in CHECKED:
+            continue
+        if spec["kind"] == "bool" and {_outer(m) for m in hints(wheel, declaration.annotation)} - {"bool", "None"}:
+            continue
+        none = {"none": True} if takes_none(wheel, declaration.annotation) else {}
+        found[name] = {**spec, **limits_of(declaration), **none}
+    return found
+
+
+def is_config(node: ast.ClassDef) -> bool:
+    """Return whether a class is one of vLLM's `@config`: a pydantic dataclass, which checks what it is given."""
+    called = [item.func if isinstance(item, ast.Call) else item for item in node.decorator_list]
+    return any(name_of(item) == "config" for item in called)
+
+
+def _validated(item: ast.stmt) -> list[str]:
+    """Return the fields that a method looks at before their types are checked; "*" for all of them."""
+    if not isinstance(item, ast.FunctionDef):
+        return []
+    for call in item.decorator_list:
+        if not isinstance(call, ast.Call):
+            continue
+        mode = next(
+            (k.value.value for k in call.keywords if k.arg == "mode" and isinstance(k.value, ast.Constant)), "after"
+        )
+        if name_of(call.func) == "model_validator" and mode != "after":
+            return ["*"]
+        if name_of(call.func) == "field_validator" and mode != "after":
+            return [str(arg.value) for arg in call.args if isinstance(arg, ast.Constant)]
+    return []
 
 
 def _outer(node: ast.expr) -> str:

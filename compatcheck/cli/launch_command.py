@@ -64,6 +64,7 @@ def judge_words(
     """Return one verdict for each GPU, and what came from the host. Leaves with exit code 2 for unusable options."""
     from compatcheck.launch.facts import read_changed, read_launch
     from compatcheck.launch.judge import judge_launch
+    from compatcheck.launch.model_memory import ModelMemory
     from compatcheck.launch.model_source import ModelError, expect_model
 
     if model is not None:
@@ -73,7 +74,8 @@ def judge_words(
             click.echo(str(error), err=True)
             sys.exit(USAGE)
     launch = read_words(words, model)
-    first = read_launch(loaded.matrix, launch, given, model=model)
+    memory = ModelMemory()
+    first = read_launch(loaded.matrix, launch, given, model=model, memory=memory)
     configurations = [given]
     grounds: dict[str, str] = {}
     if use_host:
@@ -81,10 +83,10 @@ def judge_words(
         configurations, grounds = _from_host(given, first.configuration, in_image=in_image, file=host_file)
     answers: list[tuple[LaunchVerdict, dict[str, str]]] = []
     for configuration in configurations:
-        facts = read_launch(loaded.matrix, launch, configuration, model=model)
+        facts = read_launch(loaded.matrix, launch, configuration, model=model, memory=memory)
         try:
-            change = partial(read_changed, loaded.matrix, launch, configuration, model=model) if alternatives else None
-            answers.append((judge_launch(loaded, facts, reread=change), grounds))
+            change = partial(read_changed, loaded.matrix, launch, configuration, model=model, memory=memory)
+            answers.append((judge_launch(loaded, facts, reread=change if alternatives else None), grounds))
         except ConfigurationError as error:
             for field, text in error.problems:
                 complain(f"compatcheck: --{field.replace('_', '-')}: {text}")

@@ -54,7 +54,15 @@ class Dependence:
         """What all backends depend on."""
         space = self._space
         engine = msgspec.structs.replace(
-            space.engine, backends={}, routes={}, routing=[], priorities=[], linear=None, other_backends={}, facts={}
+            space.engine,
+            backends={},
+            routes={},
+            routing=[],
+            priorities=[],
+            linear=None,
+            other_backends={},
+            plugin_backends={},
+            facts={},
         )
         matrix = msgspec.structs.replace(
             space.matrix, engines={space.engine_name: engine}, kernels={}, rules={}, include=[]

@@ -46,6 +46,8 @@ def _rule(code: str, rule: Rule, loaded: LoadedMatrix) -> Entry:
         facts.append(("kernels", ", ".join(rule.kernels)))
     if rule.varies:
         facts.append(("depends on", rule.varies))
+    if rule.settled_by:
+        facts.append(("a whole launch settles it", rule.settled_by.replace("_", " ")))
     facts.append(("known by", rule.confirmed))
     return Entry(
         id=code,
@@ -59,8 +61,15 @@ def _rule(code: str, rule: Rule, loaded: LoadedMatrix) -> Entry:
         recheck=rule.recheck,
         sources=sources(rule.sources),
         line=loaded.line(("rules", code)),
+        narrow=_one_backend(rule),
         symptom=rule.symptom,
     )
+
+
+def _one_backend(rule: Rule) -> bool:
+    """Return whether a rule's condition names one backend."""
+    backend = rule.when.get("backend")
+    return isinstance(backend, str) or (isinstance(backend, list) and len(backend) == 1)
 
 
 def _selector(name: str, engine: Engine, loaded: LoadedMatrix) -> list[Entry]:
@@ -123,6 +132,7 @@ def _selector(name: str, engine: Engine, loaded: LoadedMatrix) -> list[Entry]:
                 fix=rule.fix,
                 sources=sources(rule.sources or backend.sources),
                 line=loaded.line(_at(name, engine, backend_name)),
+                narrow=", " not in on,
             )
     return [*found, *joint.values()]
 

@@ -21,5 +21,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     recheck: str | None = None
     sources: tuple[FindingSource, ...] = ()
     line: str | None = None
+    narrow: bool = False
+    """Whether it speaks of one backend only; of entries with the same words, those of several go first."""
     symptom: bool = False
     """Whether its words are printed for several causes, which it names; entries with one cause go first."""

@@ -19,9 +19,9 @@ MODEL_CODES = (
         "The release does not know the checkpoint's quantisation",
         "config",
         "unsupported",
-        "ModelOpt's W4A16_NVFP4 came with 0.21.0.",
+        "ModelOpt's reader refuses algorithms that it does not know, and none at all; W4A16_NVFP4 came with 0.21.0.",
         "Use a newer vLLM.",
-        ("/ModelOpt currently only supports: /",),
+        ("/ModelOpt currently only supports: /", "Missing 'quant_algo' in quantization config"),
     ),
     LaunchCode(
         "launch-heads-not-divisible",

@@ -119,11 +119,12 @@ OPTION_CODES = (
     ),
     LaunchCode(
         "launch-config-value",
-        "A value inside a JSON option that the release's configuration refuses",
+        "A value that the release's configuration refuses",
         "config",
         "unsupported; a note where the release is only assumed and another takes it",
-        "--kernel-config takes for linear_backend what --linear-backend takes, which grew with the releases.",
-        "Write a value that the release has, or leave the key out.",
+        "Configuration classes check types and bounds, such as a tensor parallel size of at least 1; --kernel-config "
+        "takes for linear_backend what --linear-backend takes; both grew with the releases.",
+        "Write a value that the release takes, or leave it out.",
     ),
     LaunchCode(
         "launch-config-key",
@@ -140,6 +141,15 @@ OPTION_CODES = (
         "unsupported",
         "--attention-backend and the key of --attention-config exclude each other.",
         "Keep one of the two.",
+    ),
+    LaunchCode(
+        "launch-plugin-backend",
+        "A plugin decides what this backend takes",
+        "selection",
+        "note, and the answer is unknown",
+        "The name stands for a class that a plugin registers; without one the engine refuses it.",
+        "Ask the plugin's documentation, or name one of the engine's own backends.",
+        ("Backend CUSTOM must be registered before use.",),
     ),
     LaunchCode(
         "launch-cache-dtype-spelling",

@@ -20,6 +20,7 @@ from compatcheck.resolve.words import as_regex
 
 _TERM = re.compile(r"[a-z0-9_]{3,}")
 _EXCEPTION = re.compile(r"[A-Za-z_.]*(?:Error|Exception|Warning)")
+_RAISED = re.compile(r"\A[A-Za-z_.]*(?:Error|Exception): ")
 _ANY = {
     re.compile(
         r"CUDA error: (?:an illegal memory access was encountered|unspecified launch failure)"
@@ -76,13 +77,13 @@ def find(index: list[Entry], text: str, limit: int = 5) -> list[Match]:
     matches = [m for m in (_match(entry, wanted, terms, names, weights) for entry in index) if m is not None]
     if any(match.score > _FOUND for match in matches):
         matches = [match for match in matches if match.score > _FOUND]
-    matches.sort(key=lambda m: (-m.score, _KIND_ORDER.get(m.entry.kind, 9), m.entry.id))
+    matches.sort(key=lambda m: (-m.score, m.entry.narrow, _KIND_ORDER.get(m.entry.kind, 9), m.entry.id))
     return matches[:limit]
 
 
 def _match(entry: Entry, text: str, terms: set[str], names: set[str], weights: dict[str, float]) -> Match | None:
     best: tuple[float, str] | None = None
-    for words in entry.words:
+    for words in (form for stated in entry.words for form in _forms(stated)):
         score = _words_score(words, text, entry.symptom)
         if score and (best is None or score[0] > best[0]):
             best = score
@@ -94,6 +95,12 @@ def _match(entry: Entry, text: str, terms: set[str], names: set[str], weights: d
         elif common & names:
             best = (min(0.5, shared * 0.5), "a name in the text")
     return Match(score=round(best[0], 3), how=best[1], entry=entry) if best else None
+
+
+def _forms(words: str) -> tuple[str, ...]:
+    """Return an entry's words, and without the name of the exception before them, as not every log has it."""
+    bare = _RAISED.sub("", words)
+    return (words,) if bare == words else (words, bare)
 
 
 def _words_score(words: str, text: str, symptom: bool) -> tuple[float, str] | None:

@@ -186,23 +186,23 @@ class _Parser:
         text = word.text
         if word.dynamic:
             return text
-        kind = flag.kind
+        kind, nothing = flag.kind, flag.none and text in ("", "None")
         if kind == "choices":
             text = flag.spelled(text)
-            if text not in [str(choice) for choice in flag.choices] and text not in ("", "None"):
+            if text not in [str(choice) for choice in flag.choices] and not nothing:
                 self._problem("bad-choice", word, flag.option, ", ".join(str(choice) for choice in flag.choices))
         elif kind == "int":
-            if text in ("", "None"):
+            if nothing:
                 return None
             try:
                 return int(text)
             except ValueError:
                 self._problem("bad-value", word, flag.option, "a whole number")
         elif kind == "size":
-            if text not in ("-1", "auto", "", "None") and not _SIZE.match(text.strip()):
+            if text.strip().lower() not in ("-1", "auto") and not nothing and not _SIZE.match(text.strip()):
                 self._problem("bad-value", word, flag.option, "a whole number such as 8192 or 8k")
         elif kind == "float":
-            if text in ("", "None"):
+            if nothing:
                 return None
             try:
                 return float(text)
@@ -210,9 +210,11 @@ class _Parser:
                 self._problem("bad-value", word, flag.option, "a number")
         elif kind == "json" or (kind in ("json-or-str", "str") and _ITEM.match(text)):
             value = read_json(text)
-            if value is not _BAD:
+            if value is not _BAD and flag.keys and not isinstance(value, dict):
+                self._problem("bad-value", word, flag.option, "a JSON object")
+            elif value is not _BAD:
                 return value
-            if kind == "json":
+            elif kind == "json":
                 self._problem("bad-value", word, flag.option, "JSON")
         return text
 

@@ -11,10 +11,11 @@ from compatcheck.launch.model import Placed, Report, Word
 from compatcheck.matrix.versions import parse
 from compatcheck.resolve.verdict import FindingSource
 
+RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
 RELEVANT = {
     "VLLM_BATCH_INVARIANT": "batch invariance is asked of the backend",
     "VLLM_MLA_DISABLE": "the model is served without MLA",
-    "VLLM_USE_V2_MODEL_RUNNER": "which model runner serves the model",
+    RUNNER: "which model runner serves the model",
 }
 LINEAR = {
     "VLLM_DISABLED_KERNELS": "kernels of quantised linear layers that are passed over",
@@ -50,6 +51,8 @@ class EnvironmentFacts:
         self.mla_disabled = False
         self.v2_runner: bool | None = None
         """What VLLM_USE_V2_MODEL_RUNNER says, where it is set."""
+        self.runner_open = False
+        """Whether only whoever runs it knows what it says."""
         self.linear: dict[str, Word] = {}
         """Variables that this release reads for quantised linear layers."""
         self.findings: list[Placed] = []
@@ -108,15 +111,16 @@ def _read(facts: EnvironmentFacts, name: str, word: Word, flags: FlagTable, rele
         _report(facts, name, "not relevant", "read by this release, not for what is judged here", word)
         return
     if value is None:
-        decides = name != "VLLM_USE_V2_MODEL_RUNNER"
-        _report(facts, name, "unknown", "its value is known only where it is run", word, name if decides else None)
+        facts.runner_open = facts.runner_open or name == RUNNER
+        lacking = None if name == RUNNER else name
+        _report(facts, name, "unknown", "its value is known only where it is run", word, lacking)
         return
     _report(facts, name, "understood", RELEVANT[name], word)
     on = value.strip() not in ("", "0")
     if name == "VLLM_BATCH_INVARIANT":
         facts.fields["use_batch_invariant"] = on
         facts.places["use_batch_invariant"] = (word.line, word.column)
-    elif name == "VLLM_USE_V2_MODEL_RUNNER":
+    elif name == RUNNER:
         facts.v2_runner = on
     else:
         facts.mla_disabled = on

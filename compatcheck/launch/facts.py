@@ -11,12 +11,14 @@ from compatcheck.launch.arguments import Parsed
 from compatcheck.launch.draft import draft_layer, has_layers, known_draft, not_looked_at
 from compatcheck.launch.engine_release import release_of
 from compatcheck.launch.env_file import read_env_file
-from compatcheck.launch.environment import EnvironmentFacts, read_environment
+from compatcheck.launch.environment import RUNNER, EnvironmentFacts, read_environment
 from compatcheck.launch.flag_table import FlagTable, table
 from compatcheck.launch.linear_plan import LinearPlan
 from compatcheck.launch.linear_reading import FORCING, environment_fields, read_linear, truth_of
 from compatcheck.launch.model import Launch, LaunchFacts, Layer, Placed, Report, Setting, Word
+from compatcheck.launch.model_memory import ModelMemory
 from compatcheck.launch.model_reading import ModelReader
+from compatcheck.launch.model_runner import depends_on_runner
 from compatcheck.launch.option_facts import OptionFacts
 from compatcheck.launch.option_reading import read_options
 from compatcheck.launch.packed_cache import hybrid_finding, is_packed, names_finding, open_layers, with_boundary
@@ -35,18 +37,25 @@ def read_launch(
     *,
     model: str | None = None,
     changed: Mapping[str, Any] | None = None,
+    memory: ModelMemory | None = None,
 ) -> LaunchFacts:
     """Return what a launch means. `given` are facts that the user states: they win over the launch.
 
     `model` replaces the model of the launch by a folder, a config.json or another id; `changed` are fields that its
-    options say otherwise, or not at all (None). Never raises for what a launch says: what is wrong with it is among the
-    findings.
+    options say otherwise, or not at all (None). `memory` keeps what is read of the model for the next time. Never
+    raises for what a launch says: what is wrong with it is among the findings.
     """
-    return _Reader(matrix, launch, given or Configuration(), model, changed or {}).run()
+    return _Reader(matrix, launch, given or Configuration(), model, changed or {}, memory or ModelMemory()).run()
 
 
 def read_changed(
-    matrix: Matrix, launch: Launch, given: Configuration, changes: dict[str, Any], *, model: str | None = None
+    matrix: Matrix,
+    launch: Launch,
+    given: Configuration,
+    changes: dict[str, Any],
+    *,
+    model: str | None = None,
+    memory: ModelMemory | None = None,
 ) -> LaunchFacts:
     """Return what a launch means with some fields changed, those of value None taken out of it.
 
@@ -54,18 +63,26 @@ def read_changed(
     """
     apart = {f: v for f, v in changes.items() if f in VERSION_FIELDS or getattr(given, f) is not None}
     inside = {f: v for f, v in changes.items() if f not in VERSION_FIELDS}
-    return read_launch(matrix, launch, msgspec.structs.replace(given, **apart), model=model, changed=inside)
+    stated = msgspec.structs.replace(given, **apart)
+    return read_launch(matrix, launch, stated, model=model, changed=inside, memory=memory)
 
 
 class _Reader:
     def __init__(
-        self, matrix: Matrix, launch: Launch, given: Configuration, model: str | None, changed: Mapping[str, Any]
+        self,
+        matrix: Matrix,
+        launch: Launch,
+        given: Configuration,
+        model: str | None,
+        changed: Mapping[str, Any],
+        memory: ModelMemory,
     ) -> None:
         self.matrix = matrix
         self.changed = changed
         self.launch = launch
         self.given = given
         self.model = model
+        self.memory = memory
         self.fields: dict[str, Any] = {}
         self.places: dict[str, tuple[int, int]] = {}
         self.assumed: list[Assumption] = []
@@ -95,7 +112,7 @@ class _Reader:
         options = read_options(parsed, self.flags, self.release)
         self._change(options, environment)
         name = self._model_name(parsed)
-        model = ModelReader(self.matrix, self.launch, self.flags, self.given, options, environment)
+        model = ModelReader(self.matrix, self.launch, self.flags, self.given, options, environment, self.memory)
         layers = model.read(name)
         self.fields |= model.fields
         own_dtype = self.fields.get("dtype")
@@ -117,6 +134,8 @@ class _Reader:
             name, model.config, layers, self.fields, options, environment, hybrid, self.flags.release
         ):
             self.findings.append(Placed(finding, *self.places.get(field, (self.launch.line, self.launch.column))))
+        if environment.runner_open and depends_on_runner(self.fields.get("kv_cache_dtype"), self.flags.release):
+            model.missing.append(RUNNER)
         layers = self._drafted(layers, options)
         self._elsewhere()
         reports = (*environment.reports, *options.reports, *reader.reports, *model.reports, *self.reports)
@@ -212,6 +231,7 @@ class _Reader:
             options.linear_per_scheme,
             self.given,
             self.flags,
+            self.memory,
             exact=model.exact,
             use_mla=bool(self.fields.get("use_mla")),
             open_=tuple(opened),

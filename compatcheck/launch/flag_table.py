@@ -16,6 +16,18 @@ from compatcheck.matrix.versions import parse, place
 SWITCHES = frozenset({"flag", "bool"})
 
 
+class Kind(msgspec.Struct, frozen=True, kw_only=True):
+    """The values that a field takes: int, float, bool or choices, within bounds."""
+
+    kind: str
+    choices: tuple[Any, ...] = ()
+    none: bool = False
+    ge: float | None = None
+    gt: float | None = None
+    le: float | None = None
+    lt: float | None = None
+
+
 class Flag(msgspec.Struct, frozen=True, kw_only=True):
     """One option in one release.
 
@@ -30,6 +42,14 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True):
     keys: tuple[str, ...] = ()
     inverse: str | None = None
     deprecated: bool = False
+    none: bool = False
+    """Whether "" and "None" are no value at all; elsewhere they are values like others."""
+    ge: float | None = None
+    gt: float | None = None
+    le: float | None = None
+    lt: float | None = None
+    types: dict[str, Kind] = {}
+    """Key of a JSON option -> the values that its class takes there, where nothing but type and bounds decides."""
     folds: bool = False
     """Whether the parser makes a written value small, and its dashes underscores, before it compares it."""
 

@@ -14,9 +14,11 @@ from compatcheck.launch import findings
 from compatcheck.launch.layer_kinds import NO_CACHE
 from compatcheck.launch.linear_judge import LinearVerdict, judge_linear
 from compatcheck.launch.model import LaunchFacts, Placed
-from compatcheck.launch.one_kind import without_decided
+from compatcheck.launch.one_kind import without_settled
+from compatcheck.launch.plugin_backend import plugin_verdict, without_plugin
 from compatcheck.launch.unknown_model import judge_unknown
 from compatcheck.launch.windows import judge_windows
+from compatcheck.matrix.model import Settling
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.merge import SEVERITY, with_findings
 from compatcheck.resolve.normalise import ConfigurationError, dtype_on, normalise
@@ -29,6 +31,7 @@ UNKNOWN = "attention"
 """The kind of layers that stands for a model of which nothing is known."""
 Reread = Callable[[dict[str, Any]], LaunchFacts]
 """Fields -> values (None: as if the launch did not say them) -> what the launch then means."""
+_PLUGINS = "A plugin may register backends of its own; nothing in the launch says that one does."
 _ALIASES = {"fp8": "fp8_e4m3", "fp8_e4m3": "fp8"}
 
 
@@ -82,6 +85,7 @@ def judge_launch(
     Raises `ConfigurationError` only for facts that the user stated apart from the launch.
     """
     base = facts.configuration if sm is None else msgspec.structs.replace(facts.configuration, sm=sm)
+    base, plugin = without_plugin(loaded.matrix, base, facts)
     base, refused = _usable(loaded, base, facts)
     if facts.model_dtype:
         plain = normalise(loaded.matrix, base).facts
@@ -91,10 +95,13 @@ def judge_launch(
         if layer.kind in NO_CACHE:
             layers.append(LayerVerdict(kind=layer.kind, count=layer.count))
             continue
-        own = msgspec.structs.replace(base, **layer.facts)
+        own, registered = without_plugin(loaded.matrix, msgspec.structs.replace(base, **layer.facts), facts)
+        registered = registered if "backend" in layer.facts else plugin
         own, more = _usable(loaded, own, facts)
         refused += [placed for placed in more if placed.finding.code not in {p.finding.code for p in refused}]
-        if facts.unknown_kind and layer.kind == UNKNOWN:
+        if registered is not None:
+            verdict = plugin_verdict(registered)
+        elif facts.unknown_kind and layer.kind == UNKNOWN:
             open_verdict = judge_unknown(loaded, own, facts.model)
             own, verdict = open_verdict.configuration, open_verdict.verdict
             verdict = with_findings(verdict, open_verdict.remarks)
@@ -102,7 +109,7 @@ def judge_launch(
             verdict = loaded.resolver.resolve(own, alternatives=False)
         normal = normalise(loaded.matrix, own)
         if facts.known_model:
-            verdict = without_decided(verdict, pages=facts.hybrid_manager is not None)
+            verdict = without_settled(verdict, loaded.matrix.rules, _settles(facts))
         alias = _alias(loaded, own, verdict)
         if alias is not None:
             verdict = with_findings(verdict, [alias])
@@ -164,6 +171,11 @@ def _alternatives(
     return find_alternatives(loaded.resolver, asked, lead, whole, others)
 
 
+def _settles(facts: LaunchFacts) -> tuple[Settling, ...]:
+    """Return what a launch of a known model settles: how layers share pages may be a KV connector's choice."""
+    return ("windows", "model_runner", "pages") if facts.hybrid_manager is not None else ("windows", "model_runner")
+
+
 def _settled(assumed: Assumption, facts: Configuration) -> bool:
     """Return whether the release itself set another cache dtype than `auto` for the model."""
     return assumed.field == "kv_cache_dtype" and assumed.value == "auto" and facts.kv_cache_dtype != "auto"
@@ -223,6 +235,7 @@ def _refused(field: str, text: str, facts: LaunchFacts) -> Finding:
         "A value of the launch that no release knows",
         f"{field}: {text}" + ("" if text.endswith((".", "?")) else "."),
         effect="unsupported" if parser_stops else "note",
+        why=_PLUGINS if field == "backend" else None,
         fix="Write a value that the release knows." if parser_stops else "State it as an option.",
         actual=str(getattr(facts.configuration, field, None)),
     )

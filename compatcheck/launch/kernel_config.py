@@ -27,7 +27,9 @@ def read_kernel_config(facts: OptionFacts, setting: Setting) -> str:
         return "not a mapping, so nothing is taken from it"
     keys = facts.flags.flags[setting.option].keys
     understood: list[str] = []
-    if KEY in keys and isinstance(config.get(KEY), str):
+    if KEY in keys and not isinstance(config.get(KEY), (str, type(None))):
+        _refuse(facts, setting, f"{KEY} takes a name; found {config[KEY]!r:.40}", str(config[KEY]), None)
+    elif KEY in keys and config.get(KEY) is not None:
         name = config[KEY].lower().replace("-", "_")
         understood.append(KEY)
         if name != "auto" and _known(facts, setting, KEY, config[KEY], name):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 NO_CACHE = frozenset(
@@ -31,6 +31,9 @@ _WINDOW_OFF = frozenset({"qwen2", "qwen2_moe", "qwen3", "qwen3_moe"})
 SLIDING = frozenset({"sliding_attention", "sliding_window", "swa", "local", "local_attention", "hybrid_sliding"})
 SPARSE = "sparse_attention"
 """Layers that see the blocks of the cache that an indexer picks (vllm/models/minimax_m3/nvidia/model.py@0.33.0)."""
+_ATTENTION = SLIDING | {"hybrid", "sparse", "dense", "global", "full"}
+"""Kinds of attention layers that are not called so."""
+_LISTS = ("layer_types", "layers_block_type")
 _PATTERN_LETTERS = {"*": "full_attention", "M": "mamba", "-": "mlp", "E": "moe"}
 
 
@@ -50,8 +53,20 @@ def layer_kinds(text: Mapping[str, Any]) -> dict[str, int | None]:
     return kinds
 
 
+def not_known(text: Mapping[str, Any], kinds: Iterable[str]) -> list[str]:
+    """Return what of the layers is not known: lists that name no kinds, and kinds that may or may not be attention."""
+    lists = [text.get(name) for name in _LISTS]
+    unread = [
+        f"what {name} says of the layers"
+        for name, value in zip(_LISTS, lists, strict=True)
+        if value is not None and not (isinstance(value, list) and all(isinstance(item, str) for item in value))
+    ]
+    strange = [kind for kind in kinds if kind not in NO_CACHE | _ATTENTION and "attention" not in kind]
+    return [*unread, *(f"what layers of kind {kind:.40} are" for kind in strange)]
+
+
 def _listed(text: Mapping[str, Any], count: int | None) -> dict[str, int | None] | None:
-    for name in ("layer_types", "layers_block_type"):
+    for name in _LISTS:
         names = _list(text, name)
         if names and all(isinstance(item, str) for item in names):
             return _count([_canonical(item) for item in (names[:count] if count else names)])

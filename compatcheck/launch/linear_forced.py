@@ -6,16 +6,15 @@ the option were not given (vllm/model_executor/kernels/linear/__init__.py:_resol
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any
 
 import msgspec
 
 from compatcheck.launch import findings
-from compatcheck.launch.linear_kinds import NVFP4, kinds_of
-from compatcheck.launch.linear_scheme import schemes_at
+from compatcheck.launch.layer_schemes import Schemes
+from compatcheck.launch.linear_kinds import NVFP4
 from compatcheck.launch.linear_shapes import Shape
 from compatcheck.matrix.versions import parse
 from compatcheck.resolve.verdict import Finding, FindingSource
@@ -54,23 +53,23 @@ def has_kernel(backend: str, kind: str, release: str) -> bool:
     return backend in known and (not since or parse(since) <= parse(release))
 
 
+def narrows(backend: object, release: str) -> bool:
+    """Return whether a release asks every kind of quantised layers for a kernel of a --linear-backend value."""
+    return isinstance(backend, str) and parse(table().since) <= parse(release) < parse(table().until)
+
+
 def forced_finding(
-    quantization: Mapping[str, Any] | None, shapes: Sequence[Shape], layers: int, backend: object, release: str
+    kinds: Schemes | None, shapes: Sequence[Shape], layers: int, backend: object, release: str
 ) -> Finding | None:
     """Return the finding for layers that a forced --linear-backend has no kernel for; None where there are none.
 
-    `shapes` are the linear layers of one of `layers` layers of the model.
+    `kinds` say how the checkpoint's layers are quantised, `shapes` are the linear ones of one of `layers` layers.
     """
     known = table()
-    if not isinstance(backend, str) or quantization is None:
-        return None
-    if not parse(known.since) <= parse(release) < parse(known.until):
-        return None
-    schemes = kinds_of(quantization)
-    if schemes is None:
+    if not isinstance(backend, str) or not narrows(backend, release) or kinds is None:
         return None
     for shape in shapes:
-        for kind in schemes_at(shape, schemes, layers):
+        for kind in kinds.at(shape.parts, layers, shape.fused):
             tried = {kind, _WEIGHTS_ONLY} if kind.startswith("fp8") else {kind}
             if kind != NVFP4 and not any(has_kernel(backend, one, release) for one in tried):
                 return _refused(shape.name, known.kinds[kind], backend, release)

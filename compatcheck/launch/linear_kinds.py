@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from compatcheck.launch.linear_scheme import Schemes, is_nvfp4, of_targets, texts
+from compatcheck.launch.layer_schemes import Schemes, method_of, read_schemes, texts
+from compatcheck.launch.linear_scheme import is_nvfp4
 
 NVFP4 = "nvfp4"
 _ALGORITHMS = {
@@ -25,42 +26,14 @@ _ALGORITHMS = {
 
 def kinds_of(quantization: Mapping[str, Any]) -> Schemes | None:
     """Return the kinds of a quantisation by layer, `scheme` being a kind; None where none of them is known."""
-    method = str(quantization.get("quant_method") or "").replace("_", "-")
-    inner = quantization.get("quantization")
-    if method.startswith("modelopt") or (isinstance(inner, Mapping) and not method):
-        return _modelopt(quantization, inner if isinstance(inner, Mapping) else quantization)
-    if method == "compressed-tensors":
-        groups = quantization.get("config_groups")
-        found = [
-            (target, _of_group(group))
-            for group in (groups.values() if isinstance(groups, Mapping) else ())
-            if isinstance(group, Mapping)
-            for target in texts(group.get("targets"))
-        ]
-        return of_targets(found, texts(quantization.get("ignore")), wildcards=False)
+    method = method_of(quantization)
     if method == "fp8":
         left = texts(quantization.get("ignored_layers")) or texts(quantization.get("modules_to_not_convert"))
         kind = "fp8_block" if quantization.get("weight_block_size") else "fp8"
         return Schemes(whole=kind, ignored=left, wildcards=True)
     if method == "gptq" and quantization.get("bits") in (4, 8) and quantization.get("sym", True) is True:
         return Schemes(whole="integer")
-    return None
-
-
-def _modelopt(outer: Mapping[str, Any], inner: Mapping[str, Any]) -> Schemes | None:
-    algorithm = str(inner.get("quant_algo") or "").upper()
-    ignored = texts(inner.get("exclude_modules")) or texts(outer.get("ignore"))
-    if algorithm == "MIXED_PRECISION":
-        layers = inner.get("quantized_layers")
-        entries = layers.items() if isinstance(layers, Mapping) else ()
-        found = [
-            (str(name), _ALGORITHMS.get(str(entry.get("quant_algo")).upper()))
-            for name, entry in entries
-            if isinstance(entry, Mapping)
-        ]
-        return of_targets(found, ignored, wildcards=True)
-    kind = _ALGORITHMS.get(algorithm)
-    return Schemes(whole=kind, ignored=ignored, wildcards=True) if kind is not None else None
+    return read_schemes(quantization, _ALGORITHMS.get, _of_group)
 
 
 def _of_group(group: Mapping[str, Any]) -> str | None:

@@ -10,11 +10,13 @@ import msgspec
 from compatcheck.launch import findings
 from compatcheck.launch.checkpoint import quantization_of
 from compatcheck.launch.flag_table import FlagTable
-from compatcheck.launch.linear_forced import forced_finding
+from compatcheck.launch.layer_schemes import Schemes
+from compatcheck.launch.linear_forced import forced_finding, narrows
 from compatcheck.launch.linear_plan import LinearLayers, LinearPlan
-from compatcheck.launch.linear_scheme import Schemes, schemes_at, schemes_of
+from compatcheck.launch.linear_scheme import SINCE, knows
 from compatcheck.launch.linear_shapes import Shape, has_experts, recurrent_shapes, shapes_of
 from compatcheck.launch.model_config import text_config
+from compatcheck.launch.model_memory import ModelMemory
 from compatcheck.matrix.linear_model import Linear
 from compatcheck.resolve.configuration import LINEAR_FIELDS, Configuration
 from compatcheck.resolve.linear_env import EnvRefusal, env_refusal
@@ -34,6 +36,7 @@ def read_linear(
     per_scheme: dict[str, str],
     given: Configuration,
     flags: FlagTable,
+    memory: ModelMemory,
     *,
     exact: bool,
     use_mla: bool,
@@ -55,14 +58,17 @@ def read_linear(
     count = text.get("num_hidden_layers")
     count = count if isinstance(count, int) else 1
     every = [*shapes_of(text, ranks or 1, use_mla=use_mla), *recurrent_shapes(text)]
-    forced = forced_finding(quantization, every, count, fields.get("linear_backend"), flags.release)
-    wrong = (forced,) if forced is not None and given.linear is None else ()
-    schemes = schemes_of(quantization, flags.release) if isinstance(quantization, dict) else None
+    kinds = memory.kinds(quantization) if quantization is not None else None
+    backend = fields.get("linear_backend")
+    forced = forced_finding(kinds, every, count, backend, flags.release)
+    doubtful = _unjudged(kinds) if narrows(backend, flags.release) else ()
+    wrong = (forced,) if forced is not None and given.linear is None and not doubtful else ()
+    schemes = memory.schemes(quantization, flags.release) if quantization is not None else None
     if given.linear is not None:
         schemes = Schemes(whole=given.linear)
     if schemes is None:
         unsure = not exact and model is not None and NAMED_NVFP4.search(model)
-        missing = (f"how {model} is quantised (its config.json)",) if unsure else ()
+        missing = (f"how {model} is quantised (its config.json)",) if unsure else doubtful
         return LinearPlan(fields=fields, findings=wrong, missing=missing)
     if schemes.refused is not None:
         return LinearPlan(fields=fields, findings=(_refused(schemes.refused, flags.release),))
@@ -76,9 +82,14 @@ def read_linear(
         fields=fields,
         per_scheme={} if given.linear_backend is not None else per_scheme,
         findings=(*wrong, *((_experts(),) if has_experts(text) else ())),
-        missing=open_ if layers else (),
+        missing=(*dict.fromkeys((*doubtful, *_unjudged(schemes))), *(open_ if layers else ())),
         stated=bool(stated) or given.linear is not None,
     )
+
+
+def _unjudged(schemes: Schemes | None) -> tuple[str, ...]:
+    """Return what is not known of the layers because an expression of the checkpoint is not judged."""
+    return tuple(f"which layers the checkpoint's {name:.60} names" for name in schemes.unjudged) if schemes else ()
 
 
 def _overridden(shape: Shape, stated: dict[str, Any]) -> Shape:
@@ -89,7 +100,7 @@ def _overridden(shape: Shape, stated: dict[str, Any]) -> Shape:
 def _grouped(shapes: list[Shape], schemes: Schemes, count: int) -> tuple[LinearLayers, ...]:
     found: dict[tuple[str, int | None, int | None], list[str]] = {}
     for shape in shapes:
-        for scheme in schemes_at(shape, schemes, count):
+        for scheme in schemes.at(shape.parts, count, shape.fused):
             found.setdefault((scheme, shape.in_features, shape.out_features), []).append(shape.name)
     return tuple(
         LinearLayers(names=tuple(names), scheme=scheme, in_features=k, out_features=n)
@@ -135,15 +146,19 @@ def truth_of(text: str) -> bool | None:
 
 
 def _refused(algorithm: str, release: str) -> Finding:
+    since = SINCE.get(algorithm)
     return findings.make(
         "launch-quant-algo",
         "The release does not know the checkpoint's quantisation",
-        f"vLLM {release} refuses the checkpoint: ModelOpt's {algorithm} came with 0.21.0.",
+        f"vLLM {release} refuses the checkpoint: "
+        + (f"ModelOpt's {algorithm} came with {since}." if since else f"it knows no ModelOpt algorithm {algorithm!r}."),
         effect="unsupported",
-        required="vLLM >= 0.21.0",
-        actual=f"quant_algo={algorithm}",
-        fix="Use vLLM 0.21.0 or newer.",
-        source=FindingSource(ref="vllm/model_executor/layers/quantization/modelopt.py:QUANT_ALGOS@0.20.2"),
+        required=f"vLLM >= {since}" if since else ", ".join(name for name in SINCE if knows(name, release)),
+        actual=f"quant_algo={algorithm or None}",
+        fix=f"Use vLLM {since} or newer." if since else "Use a checkpoint with an algorithm that the release knows.",
+        words="ModelOpt currently only supports: " if algorithm else "Missing 'quant_algo' in quantization config",
+        exception="ValueError",
+        source=FindingSource(ref="vllm/model_executor/layers/quantization/modelopt.py:QUANT_ALGOS@0.33.0"),
     )
 
 

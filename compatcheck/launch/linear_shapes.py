@@ -20,6 +20,11 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     in_features: int | None = None
     out_features: int | None = None
 
+    @property
+    def fused(self) -> str | None:
+        """The engine's own name of a layer of several parts."""
+        return f"{self.parts[0].rpartition('.')[0]}.{self.name.split()[-1]}" if len(self.parts) > 1 else None
+
 
 def shapes_of(text: Mapping[str, Any], ranks: int, *, use_mla: bool) -> list[Shape]:
     """Return the layers that the text configuration describes. A size that it does not state is None.

@@ -16,7 +16,7 @@ from compatcheck.launch.checkpoint import (
     weight_quantization,
 )
 from compatcheck.launch.heads import head_size, kv_heads, query_heads, with_defaults
-from compatcheck.launch.layer_kinds import NO_CACHE, SPARSE, layer_kinds
+from compatcheck.launch.layer_kinds import NO_CACHE, SPARSE, layer_kinds, not_known
 from compatcheck.launch.model import Layer
 from compatcheck.matrix.model import Matrix
 from compatcheck.matrix.versions import parse
@@ -115,6 +115,7 @@ def read_model(
         cache_dtype_of_checkpoint(quantization, release) if isinstance(quantization, Mapping) else None
     )
     layers = _layers(text, facts, sliding_window_disabled=sliding_window_disabled)
+    missing += [] if facts["use_mla"] else not_known(text, [layer.kind for layer in layers])
     missing += ["whether attention is causal (attn_type)"] if encoder is None else []
     return ModelFacts(facts=facts, layers=layers, checkpoint_cache_dtype=dtype_of_checkpoint, missing=tuple(missing))
 

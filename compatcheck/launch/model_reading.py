@@ -13,7 +13,8 @@ from compatcheck.launch.flag_table import FlagTable, takes_keyword
 from compatcheck.launch.layer_kinds import NO_CACHE
 from compatcheck.launch.model import Launch, Layer, Placed, Report
 from compatcheck.launch.model_config import ModelFacts, read_model, text_config
-from compatcheck.launch.model_source import ModelError, ModelSource, find_model, odd_size
+from compatcheck.launch.model_memory import ModelMemory
+from compatcheck.launch.model_source import ModelError, ModelSource, odd_size
 from compatcheck.launch.option_facts import OptionFacts
 from compatcheck.matrix.model import Matrix
 from compatcheck.resolve.configuration import Configuration
@@ -31,6 +32,7 @@ class ModelReader:
         given: Configuration,
         options: OptionFacts,
         environment: EnvironmentFacts,
+        memory: ModelMemory,
     ) -> None:
         self.matrix = matrix
         self.launch = launch
@@ -38,6 +40,7 @@ class ModelReader:
         self.given = given
         self.options = options
         self.environment = environment
+        self.memory = memory
         self.fields: dict[str, Any] = {}
         self.config: dict[str, Any] | None = None
         self.assumed: list[Assumption] = []
@@ -80,7 +83,8 @@ class ModelReader:
         self.attention_free = bool(facts.layers) and all(layer.kind in NO_CACHE for layer in facts.layers)
         self._shard(own, name)
         self.fields = own
-        self._method(own.get("weight_quantization"))
+        quantization = quantization_of(config, text_config(config)) or {}
+        self._method(own.get("weight_quantization") or quantization.get("quant_method"))
         self._cache_dtype(facts, config, source)
         self.missing += [text for text in facts.missing if not self._stated(text)]
         absent = not_implemented(config, self.flags.release)
@@ -124,10 +128,13 @@ class ModelReader:
             if candidate is None:
                 continue
             try:
-                source = find_model(candidate, self.launch.directory)
+                source = self.memory.find(candidate, self.launch.directory)
             except ModelError as error:
                 self._unreadable(error)
                 return None
+            if source is None and candidate == self.options.hf_config_path:
+                why = "nothing is there, or it is elsewhere"
+                self._open("--hf-config-path", why, f"the configuration in {candidate}")
             if source is not None:
                 for problem in source.problems:
                     self._unreadable(problem)

@@ -42,6 +42,11 @@ _WITHOUT_V2 = {
 """Options that the V2 runner did not take in these releases, in the engine's words."""
 
 
+def depends_on_runner(dtype: object, release: str) -> bool:
+    """Return whether in a release the answer for a cache depends on the model runner."""
+    return str(dtype).startswith("turboquant_") and parse(TURBOQUANT_SINCE) <= parse(release) < parse(TURBOQUANT_UNTIL)
+
+
 def turboquant_finding(
     name: str | None,
     dtype: object,
@@ -55,9 +60,7 @@ def turboquant_finding(
 
     `v2_asked` is what VLLM_USE_V2_MODEL_RUNNER says, None where it says nothing.
     """
-    if not str(dtype).startswith("turboquant_") or config is None:
-        return None
-    if not parse(TURBOQUANT_SINCE) <= parse(release) < parse(TURBOQUANT_UNTIL):
+    if config is None or not depends_on_runner(dtype, release):
         return None
     reason = why_v1(config, layers, options, v2_asked, release)
     if reason is None:

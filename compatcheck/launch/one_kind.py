@@ -1,25 +1,23 @@
-"""What the matrix leaves open for one kind of layers, and a launch of a known model decides itself."""
+"""What the matrix leaves open for one kind of layers, and a launch of a known model settles itself."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 import msgspec
 
+from compatcheck.matrix.model import Rule, Settling
 from compatcheck.resolve.parts import verdict_name
 from compatcheck.resolve.verdict import Verdict
 
-DECIDED = frozenset({"vllm-flashinfer-mixed-windows", "vllm-turboquant-v1-runner"})
-"""Codes of rules for whoever knows one kind of layers only: of windows, and of the model runner."""
-PAGES = frozenset({"vllm-per-token-head-padded-pages", "vllm-per-token-head-pages-not-divisible"})
-"""The same, of pages."""
 
+def without_settled(verdict: Verdict, rules: Mapping[str, Rule], settled: Collection[Settling]) -> Verdict:
+    """Return a verdict without the rules that `windows`, `model_runner` and `page_sizes` answer for the whole model.
 
-def without_decided(verdict: Verdict, *, pages: bool) -> Verdict:
-    """Return a verdict without what `windows`, `model_runner` and `page_sizes` say of the whole model.
-
-    `pages`: whether it is known how layers share pages, which a KV connector may leave open.
+    `settled` is what is known of the launch; a rule that something else would settle stays.
     """
-    decided = DECIDED | PAGES if pages else DECIDED
-    kept = [finding for finding in verdict.findings if finding.code not in decided]
+    answered = {code for code, rule in rules.items() if rule.settled_by in settled}
+    kept = [finding for finding in verdict.findings if finding.code not in answered]
     if len(kept) == len(verdict.findings):
         return verdict
     unsupported = [finding for finding in kept if finding.effect == "unsupported"]

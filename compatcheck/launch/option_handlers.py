@@ -11,6 +11,7 @@ from compatcheck.launch.flag_table import takes_keyword
 from compatcheck.launch.kernel_config import read_kernel_config
 from compatcheck.launch.model import Placed, Setting
 from compatcheck.launch.option_facts import OptionFacts
+from compatcheck.launch.value_kinds import misfit
 from compatcheck.resolve.normalise import CUDAGRAPH_MODES, KV_SPELLINGS
 from compatcheck.resolve.verdict import FindingSource
 
@@ -51,33 +52,66 @@ def _dtype(facts: OptionFacts, setting: Setting) -> str:
 
 
 def _block_size(facts: OptionFacts, setting: Setting) -> str:
-    if isinstance(setting.value, int):
+    if isinstance(setting.value, int) and _positive(facts, setting):
         facts.set("block_size", setting.value, setting)
     return "the KV-cache block size"
+
+
+_TRUTHS = ("use_trtllm_attention", "use_non_causal", "use_prefill_query_quantization")
+_DECIDING = ("backend", "backend_per_kind", "mla_prefill_backend", "flash_attn_version", *_TRUTHS)
+"""Keys of --attention-config of which no value may be passed over."""
 
 
 def _attention_config(facts: OptionFacts, setting: Setting) -> str:
     if not isinstance(setting.value, dict):
         return "not a mapping, so nothing is taken from it"
     understood: list[str] = []
+    types = facts.flags.flags[setting.option].types
     for key, value in setting.value.items():
+        if key in types and misfit(types[key], value) is not None:
+            continue  # refused
         if key == "backend" and isinstance(value, str):
             if value.lower() != "auto":
                 facts.set("backend", value.upper(), setting)
         elif key == "mla_prefill_backend" and isinstance(value, str):
             facts.set("mla_prefill_backend", value.upper(), setting)
-        elif key == "backend_per_kind" and isinstance(value, dict):
-            facts.backend_per_kind = {k: v.upper() for k, v in value.items() if isinstance(v, str)}
+        elif key == "backend_per_kind" and isinstance(value, dict) and _per_kind(value):
+            facts.backend_per_kind = {kind: name.upper() for kind, name in value.items()}
+            facts.places.setdefault("backend", (setting.line, setting.column))
         elif key == "flash_attn_version" and isinstance(value, int):
             facts.set("flash_attn_version", value, setting)
-        elif key in ("use_trtllm_attention", "use_non_causal", "use_prefill_query_quantization"):
-            truth = _truth(value)
-            if truth is not None:
-                facts.set(key, truth, setting)
+        elif key in _TRUTHS and (truth := _truth(value)) is not None:
+            facts.set(key, truth, setting)
         else:
+            if key in _DECIDING and value is not None:
+                facts.report(setting, "unknown", f"{key} is {value!r:.40}", f"what {key} {value!r:.40} means")
             continue
         understood.append(key)
     return f"attention settings: {', '.join(understood) or 'none that decides which backend works'}"
+
+
+_KINDS = frozenset(
+    [
+        "full_attention",
+        "mla_attention",
+        "sliding_window",
+        "sliding_window_mla",
+        "mamba",
+        "chunked_local_attention",
+        "sink_full_attention",
+        "encoder_only_attention",
+        "cross_attention",
+        "unknown",
+        "sparse",
+        "indexer",
+    ]
+)
+"""Kinds that the engine knows; it refuses others (vllm/v1/kv_cache_interface.py:KVCacheSpecKind@0.33.0)."""
+
+
+def _per_kind(value: dict[str, Any]) -> bool:
+    """Return whether a mapping gives names of backends to kinds that the engine knows."""
+    return all(kind in _KINDS and isinstance(name, str) for kind, name in value.items())
 
 
 def _truth(value: Any) -> bool | None:
@@ -89,8 +123,17 @@ def _truth(value: Any) -> bool | None:
     return False if text in ("0", "false", "no", "off", "f", "n") else None
 
 
+def _positive(facts: OptionFacts, setting: Setting) -> bool:
+    """Return whether a number is positive; one that is not, and that no bound refuses, leaves the answer open."""
+    flag = facts.flags.flags.get(setting.option)
+    if setting.value <= 0 and flag is not None and misfit(flag, setting.value) is None:
+        what = f"what {setting.option} {setting.value} means"
+        facts.report(setting, "unknown", f"vLLM {facts.flags.release} sets no bound for it", what)
+    return bool(setting.value > 0)
+
+
 def _tensor_parallel(facts: OptionFacts, setting: Setting) -> str:
-    if isinstance(setting.value, int) and setting.value > 0:
+    if isinstance(setting.value, int) and _positive(facts, setting):
         facts.tensor_parallel = setting.value
         facts.places["tensor_parallel"] = (setting.line, setting.column)
     return "attention heads of one rank"
@@ -296,6 +339,19 @@ HANDLERS: dict[str, Callable[[OptionFacts, Setting], str]] = {
     "--model": _model,
 }
 """Every option that decides, and its reader; adding one is one function and one line."""
+
+MAPPINGS = frozenset(
+    {
+        "--attention-config",
+        "--kv-transfer-config",
+        "--kv-events-config",
+        "--kernel-config",
+        "--hf-overrides",
+        "--limit-mm-per-prompt",
+        "--speculative-config",
+    }
+)
+"""Those of them that take a JSON object."""
 
 LACKING: dict[str, str | None] = {
     "--attention-backend": "backend",

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from compatcheck.launch import findings, refusals
-from compatcheck.launch.acceptance import with_key
+from compatcheck.launch.acceptance import accepting, with_key
 from compatcheck.launch.arguments import Parsed
 from compatcheck.launch.engine_release import EngineRelease
-from compatcheck.launch.flag_table import FlagTable
+from compatcheck.launch.flag_table import Flag, FlagTable, table
 from compatcheck.launch.model import Placed, Setting
 from compatcheck.launch.option_facts import OptionFacts
-from compatcheck.launch.option_handlers import HANDLERS, LACKING
+from compatcheck.launch.option_handlers import HANDLERS, LACKING, MAPPINGS
+from compatcheck.launch.value_kinds import misfit
 
 
 def read_options(parsed: Parsed, flags: FlagTable, release: EngineRelease | None = None) -> OptionFacts:
@@ -29,9 +31,14 @@ def read_options(parsed: Parsed, flags: FlagTable, release: EngineRelease | None
             why = f"its value {_shown(setting.value)} is known only where it is run"
             facts.report(setting, "unknown", why, LACKING.get(setting.option, f"the value of {setting.option}"))
             facts.open.add(setting.option)
+        elif setting.option in MAPPINGS and _no_mapping(setting.value, flags.flags.get(setting.option)):
+            what = f"what {setting.option} {setting.value!r:.40} means"
+            facts.report(setting, "unknown", "it is no JSON object", what)
         else:
             facts.report(setting, "understood", handler(facts, setting))
         _keys(facts, setting)
+        if last[setting.option] is setting and not setting.dynamic:
+            _values(facts, setting)
         flag = flags.flags.get(setting.option)
         if flag is not None and flag.deprecated:
             finding = findings.make(
@@ -44,6 +51,12 @@ def read_options(parsed: Parsed, flags: FlagTable, release: EngineRelease | None
             facts.findings.append(Placed(finding, setting.line, setting.column))
     _both_backends(facts, last)
     return facts
+
+
+def _no_mapping(value: Any, flag: Flag | None) -> bool:
+    """Return whether a value is there and no mapping; text that is no JSON the parser refuses by itself."""
+    refused = isinstance(value, str) and flag is not None and flag.kind == "json"
+    return value not in (None, "", "None") and not isinstance(value, dict) and not refused
 
 
 def _shown(value: Any) -> str:
@@ -64,6 +77,43 @@ def _keys(facts: OptionFacts, setting: Setting) -> None:
         if finding.effect == "note":
             lacking = "engine_version" if accepted else f"the options of vLLM {facts.release.outside}"
             facts.report(setting, "unknown", finding.message, lacking)
+
+
+def _values(facts: OptionFacts, setting: Setting) -> None:
+    """Find values of another kind than the release's configuration class takes, or out of its bounds."""
+    for key, value in _written(setting):
+        wanted = _wanted(facts.flags, setting.option, key, value)
+        if wanted is None:
+            continue
+        accepted = None
+        if facts.release.version is None:
+            accepted = accepting(partial(_takes, setting.option, key, value))
+        problem, found = f"{key or 'it'} has to be {wanted}, found {value!r:.60}", f"{value!r:.60}"
+        finding = refusals.of_config_value(setting.option, problem, found, facts.flags, accepted, facts.release.outside)
+        facts.findings.append(Placed(finding, setting.line, setting.column))
+        if finding.effect == "note":
+            lacking = "engine_version" if accepted else f"the options of vLLM {facts.release.outside}"
+            facts.report(setting, "unknown", finding.message, lacking)
+
+
+def _written(setting: Setting) -> list[tuple[str | None, Any]]:
+    """Return (key, value) of a JSON option's keys; of another option its value."""
+    return list(setting.value.items()) if isinstance(setting.value, dict) else [(None, setting.value)]
+
+
+def _takes(option: str, key: str | None, value: Any, release: str) -> bool:
+    return _wanted(table(release), option, key, value) is None
+
+
+def _wanted(flags: FlagTable, option: str, key: str | None, value: Any) -> str | None:
+    """Return what a release takes there instead of a value; None where it takes it, or something else decides."""
+    flag = flags.flags.get(option)
+    if flag is None:
+        return None
+    if key is not None:
+        kind = flag.types.get(key)
+        return misfit(kind, value) if kind is not None else None
+    return misfit(flag, value) if isinstance(value, (int, float)) and flag.kind in ("int", "float") else None
 
 
 def _both_backends(facts: OptionFacts, last: dict[str, Setting]) -> None:

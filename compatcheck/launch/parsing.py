@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from compatcheck.launch import refusals
 from compatcheck.launch.acceptance import Acceptance, accepting, with_keyword
 from compatcheck.launch.arguments import ArgumentProblem, Parsed, parse_arguments
@@ -155,13 +157,28 @@ class OptionReader:
                 why = "a keyword of the Python class alone, which decides no attention backend"
                 self.report(setting.written, "not relevant", why, word)
             else:
-                settings.append(setting)
+                settings.append(self._number(setting))
                 self._choice(setting)
         return Parsed(tuple(settings), None, ())
 
     def _of_server(self, owner: str, setting: Setting) -> bool:
         """Return whether a keyword is none of the engine's but an option of the OpenAI server."""
         return not takes_keyword(owner, setting.written, self.flags.release) and setting.option in self.flags.flags
+
+    def _number(self, setting: Setting) -> Setting:
+        """Return a number that is written as text as the configuration class reads it; find text that is none."""
+        kind = self.flags.flags[setting.option].kind
+        if setting.dynamic or kind not in ("int", "float") or not isinstance(setting.value, str):
+            return setting
+        try:
+            return msgspec.structs.replace(setting, value=int(setting.value) if kind == "int" else float(setting.value))
+        except ValueError:
+            what = "a whole number" if kind == "int" else "a number"
+            word = Word(setting.value, setting.line, setting.column)
+            problem = ArgumentProblem("bad-value", word, setting.written, what)
+            finding = refusals.of_problem(problem, self.flags, None, self.release.outside, python=True)
+            self.findings.append(Placed(finding, word.line, word.column))
+            return setting
 
     def _choice(self, setting: Setting) -> None:
         """Find a value that is none of those that the configuration class lists."""

@@ -124,13 +124,13 @@ def of_config_key(
 def of_config_value(
     option: str, problem: str, written: str, flags: FlagTable, accepted: Sequence[str] | None, outside: str | None
 ) -> Finding:
-    """Return the finding for a value inside a JSON option that the release's configuration class refuses."""
+    """Return the finding for a value that the release's configuration class refuses."""
     return make(
         "launch-config-value",
         "The release's configuration refuses this value",
         f"vLLM {flags.release} refuses {option}: {problem}.{_others(accepted, outside)}",
         effect=_effect(accepted, outside),
-        fix="Write a value that the release has, or leave the key out.",
+        fix="Write a value that the release takes, or leave it out.",
         actual=written,
         exception="ValidationError",
     )

@@ -34,7 +34,9 @@ def model_findings(
     found = [
         (
             "kv_cache_dtype",
-            turboquant_finding(name, dtype, config, layers, options, environment.v2_runner, release),
+            None
+            if environment.runner_open
+            else turboquant_finding(name, dtype, config, layers, options, environment.v2_runner, release),
         ),
         ("kv_cache_dtype", page_finding(name, layers, fields, hybrid, release)),
         ("kv_cache_dtype", shared_finding(name, config, dtype)),

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
+import msgspec
+
 from compatcheck.matrix.errors import MatrixError, Problem
+from compatcheck.matrix.model import Engine
 from compatcheck.matrix.overlay import merge, merge_places
 from compatcheck.matrix.parts import included
 from compatcheck.matrix.shorthand import expand
@@ -57,12 +60,43 @@ def read_files(files: list[tuple[FilePath, bytes]]) -> MergedDocument:
     for path, document in documents:
         if path in parts:
             problems += _repeated(value, document, path, places)
+        elif value:
+            document, strange = _without_strangers(value, document, path)
+            problems += strange
         name = str(path)
         at = {where: (name, line, column) for where, (line, column) in document.places.items()}
         places = merge_places(value, document.value, places, at) if value else at
         value = merge(value, document.value) if value else document.value
     broken = frozenset(where for _, document in documents for where in document.broken)
     return MergedDocument(value, places, broken, problems)
+
+
+def _without_strangers(value: dict[str, Any], document: Document, path: FilePath) -> tuple[Document, list[Problem]]:
+    """Return an overlay without engines of which it states a part and the matrix nothing, and an error for each.
+
+    A new engine may be added as a whole; of a part of one, and of rules that then ask for it, nothing sensible is said.
+    """
+    known, named = value.get("engines"), document.value.get("engines")
+    if not isinstance(known, dict) or not isinstance(named, dict):
+        return document, []
+    needed = [field.name for field in msgspec.structs.fields(Engine) if field.required]
+    strange = [
+        name
+        for name, entry in named.items()
+        if name not in known and not (isinstance(entry, dict) and all(key in entry for key in needed))
+    ]
+    kept = {name: entry for name, entry in named.items() if name not in strange}
+    problems = [
+        _problem(
+            path,
+            *document.places.get(("engines", name), (0, 0)),
+            "unknown-engine",
+            f"engines.{name}: the matrix has no engine {name!r}; known: {', '.join(map(str, known))}. Write the name "
+            f"of the engine that is changed; a new one has to state {', '.join(needed)}",
+        )
+        for name in strange
+    ]
+    return document._replace(value=document.value | {"engines": kept}), problems
 
 
 def _repeated(

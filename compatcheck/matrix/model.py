@@ -28,6 +28,8 @@ from compatcheck.matrix.records import Strict as Strict
 Bites = Literal["config", "selection", "init", "first-request", "silent"]
 Refuser = Literal["engine", "library", "hardware", "toolkit", "package", "advisory"]
 Effect = Literal["unsupported", "degraded", "note"]
+Settling = Literal["windows", "model_runner", "pages"]
+"""What of a launch settles a rule: its layers' windows, the model runner that serves it, how its layers share pages."""
 
 
 # --------------------------------------------------------------------------------------------- axes
@@ -244,6 +246,8 @@ class Engine(Strict, frozen=True, kw_only=True):
     backends: dict[str, Backend]
     other_backends: dict[str, str] = {}
     """Names of the engine's registry that are no CUDA backends -> what each is."""
+    plugin_backends: dict[str, str] = {}
+    """Names of the engine's registry behind which a plugin puts a class of its own -> what each is."""
     mla_prefill_backends: dict[str, Backend]
     priorities: list[PriorityList]
     mla_prefill_priorities: list[PriorityList]
@@ -344,6 +348,8 @@ class Rule(Strict, frozen=True, kw_only=True):
     """Its words are printed for several causes: `explain` puts it behind every rule that names one of them."""
     varies: str | None = None
     """Of a silent advisory: what it depends on that `when` cannot say, so that it need not show; a noun phrase."""
+    settled_by: Settling | None = None
+    """A rule for whoever knows one kind of layers: a whole launch says itself whether the case is there."""
     history: list[str] = []
     recheck: str | None = None
     confirmed: Literal["run", "reported", "reading", "predicted"] = "reading"

@@ -198,8 +198,9 @@ def _spell(matrix: Matrix, values: dict[str, Any], problems: list[tuple[str, str
 
 def _known_names(matrix: Matrix, engine: Engine, values: dict[str, Any], problems: list[tuple[str, str]]) -> None:
     backend, kv = values.get("backend"), values.get("kv_cache_dtype")
-    if backend in engine.other_backends:
-        what = engine.other_backends[backend]
+    others = engine.other_backends | engine.plugin_backends
+    if backend in others:
+        what = others[backend]
         problems.append(("backend", f"{backend} is {what}; the matrix covers {engine.title}'s CUDA backends only"))
     elif backend is not None and backend not in engine.backends:
         known = list(engine.backends)

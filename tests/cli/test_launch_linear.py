@@ -143,6 +143,86 @@ def test_what_is_left_unquantised_and_what_is_mixed(cli: Cli, model: Path) -> No
     }
 
 
+FP8 = {"num_bits": 8, "type": "float", "strategy": "channel", "symmetric": True}
+
+
+@pytest.mark.parametrize(
+    ("ignore", "targets", "expected"),
+    [
+        ([], ["re:.*qkv_proj", "re:.*gate_up_proj"], {"qkv_proj", "gate_up_proj"}),
+        ([], ["model.layers.0.self_attn.qkv_proj"], {"qkv_proj"}),
+        (["re:.*qkv_proj"], ["Linear"], {"o_proj", "gate_up_proj", "down_proj"}),
+    ],
+)
+def test_layers_may_be_named_as_the_engine_fuses_them(
+    cli: Cli, model: Path, ignore: list[str], targets: list[str], expected: set[str]
+) -> None:
+    write(model, compressed(FP4, ignore, targets))
+    assert layers(ask(cli, "10.0", "0.33.0", "vllm", "serve", "m")[1]).keys() == expected
+
+
+@pytest.mark.parametrize("targets", [["re:.*self_attn.*"], [f"model.layers.{n}.self_attn.o_proj" for n in range(4)]])
+def test_a_layer_that_another_group_names_is_not_of_the_class_group(cli: Cli, model: Path, targets: list[str]) -> None:
+    quantization = compressed(FP4, ["lm_head"])
+    quantization["config_groups"]["other"] = {"weights": FP8, "input_activations": FP8, "targets": targets}
+    write(model, quantization)
+    assert "o_proj" not in layers(ask(cli, "10.0", "0.33.0", "vllm", "serve", "m")[1])
+
+
+@pytest.mark.parametrize(
+    ("ignore", "targets", "open_"),
+    [
+        (["re:.*(mlp).*\\1"], ["Linear"], "which layers the checkpoint's re:.*(mlp).*\\1 names"),
+        ([], ["re:(?i).*MLP.*"], "which layers the checkpoint's re:(?i).*MLP.* names"),
+        (["re:(a+)+$"], ["re:.*mlp.*"], None),
+    ],
+)
+def test_expressions_that_are_not_judged_leave_the_answer_open(
+    cli: Cli, model: Path, ignore: list[str], targets: list[str], open_: str | None
+) -> None:
+    write(model, compressed(FP4, ignore, targets))
+    document = ask(cli, "10.0", "0.33.0", "vllm", "serve", "m")[1]
+    assert document.get("missing", []) == ([open_] if open_ else [])
+    assert document["verdict"] == ("unknown" if open_ else "supported")
+
+
+COMPRESSED = {"quant_method": "compressed-tensors"}
+
+
+@pytest.mark.parametrize(
+    ("quantization", "verdict", "says"),
+    [
+        ({**COMPRESSED, "config_groups": None}, "unknown", "which layers the checkpoint's config_groups names"),
+        ({**COMPRESSED, "config_groups": [{}]}, "unknown", "which layers the checkpoint's config_groups names"),
+        ({**COMPRESSED, "config_groups": {"g": {"weights": "fp4", "targets": ["Linear"]}}}, "unknown", "config_groups"),
+        ({**COMPRESSED, "config_groups": {"g": {"weights": FP4, "targets": "Linear"}}}, "unknown", "config_groups"),
+        ({**COMPRESSED, "config_groups": {}}, "supported", ""),
+        ({**MODELOPT, "quant_algo": "NVFP3"}, "unsupported", "it knows no ModelOpt algorithm 'NVFP3'"),
+        ({**MODELOPT, "quant_algo": "fp8_pb_wo"}, "supported", ""),
+        ({"quant_method": "modelopt"}, "unsupported", "Missing 'quant_algo' in quantization config"),
+        ({"quant_method": "modelopt_mxfp8"}, "supported", ""),
+        (
+            {**MODELOPT, "quant_algo": "MIXED_PRECISION"},
+            "unknown",
+            "which layers the checkpoint's quantized_layers names",
+        ),
+        (
+            {**MODELOPT, "quant_algo": "MIXED_PRECISION", "quantized_layers": {"*mlp*": {"quant_algo": "NVFP4"}}},
+            "unknown",
+            "which layers the checkpoint's *mlp* names",
+        ),
+        ({"quant_method": 5}, "unknown", "whether quant_method 5 is read"),
+    ],
+)
+def test_quantisations_that_are_odd(
+    cli: Cli, model: Path, quantization: dict[str, Any], verdict: str, says: str
+) -> None:
+    write(model, quantization)
+    document = ask(cli, "10.0", "0.33.0", "vllm", "serve", "m")[1]
+    assert document["verdict"] == verdict
+    assert says in json.dumps([document["findings"], document.get("missing")], ensure_ascii=False)
+
+
 def test_hf_quant_config_beside_the_configuration(cli: Cli, model: Path) -> None:
     write(model, None)
     separate = {"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"}}

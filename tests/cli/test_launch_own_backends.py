@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Cli
-from tests.cli.test_launch_unknowns import HERE, ask
+from tests.cli.test_launch_unknowns import HERE, ask, codes
 
 V4 = ("vllm", "serve", "deepseek-ai/DeepSeek-V4-Flash", "--block-size", "256", "--kv-cache-dtype")
 MIMO = ("vllm", "serve", "XiaomiMiMo/MiMo-V2-Flash")
@@ -130,3 +130,26 @@ def test_sparse_layers_of_minimax_m3(cli: Cli, tmp_path: Path, sm: str, dtype: s
     document = ask(cli, *at(sm, "0.33.0"), "--", *command)[1]
     layer = next(layer for layer in document["layers"] if layer["kind"] == "sparse_attention")
     assert (layer["count"], layer["verdict"]) == (3, verdict)
+
+
+@pytest.mark.parametrize(
+    ("options", "verdict"),
+    [
+        (("--attention-backend", "CUSTOM"), "unknown"),
+        (("--attention-backend=custom", "-tp", "2"), "unknown"),
+        (("--attention-config", '{"backend": "custom"}'), "unknown"),
+        (("--attention-config", '{"backend_per_kind": {"full_attention": "CUSTOM"}}'), "unknown"),
+        (
+            ("--attention-config", '{"backend": "CUSTOM", "backend_per_kind": {"full_attention": "FLASH_ATTN"}}'),
+            "supported",
+        ),
+        (("--attention-config", '{"backend_per_kind": {"full_attention": "COSTUM"}}'), "unsupported"),
+        (("--attention-backend", "TORCH_SDPA"), "unsupported"),
+    ],
+)
+def test_a_backend_that_a_plugin_registers(cli: Cli, options: tuple[str, ...], verdict: str) -> None:
+    document = ask(cli, *at("9.0", "0.33.0"), "--", "vllm", "serve", "Qwen/Qwen3-8B", *options)[1]
+    assert document["verdict"] == verdict
+    opened = ["what the plugin registers as CUSTOM"] if verdict == "unknown" else []
+    assert document.get("missing", []) == opened
+    assert ("launch-plugin-backend" in codes(document, "note")) is bool(opened)

@@ -42,6 +42,7 @@ TEXTS = {
     "of the supported backends before enabling batch_invariant.": "vllm-batch-invariant-backend",
     "RuntimeError: FlashAttention only supports Ampere GPUs or newer.": "fa2-needs-sm80",
     "ModuleNotFoundError: No module named 'flashinfer'": "flashinfer-not-installed",
+    "No module named 'flashinfer'": "flashinfer-not-installed",
     "ValueError: Unknown attention backend: 'FOO'. Valid options are: FLASH_ATTN": "backend-not-in-release",
     "MLAAttention does not support PCP+DCP.": "vllm-mla-pcp-dcp",
     "Model does not have supported MLA dimensions (got (qk_nope_head_dim=192, qk_rope_head_dim=64, v_head_dim=192))": (

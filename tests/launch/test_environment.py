@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from compatcheck.launch.command_line import launches_in_script
 from compatcheck.launch.environment import read_environment
+from compatcheck.launch.facts import read_launch
 from compatcheck.launch.flag_table import table
+from compatcheck.launch.judge import judge_launch
 from compatcheck.launch.model import Word
+from compatcheck.matrix.load import LoadedMatrix
+from compatcheck.resolve.configuration import Configuration
 
 
 @pytest.mark.parametrize(
@@ -55,3 +60,23 @@ def test_others_are_not_relevant() -> None:
 def test_flashinfer_version_check() -> None:
     facts = read_environment({"FLASHINFER_DISABLE_VERSION_CHECK": Word("1")}, table("0.33.0"))
     assert facts.findings[0].finding.code == "launch-flashinfer-version-check-disabled"
+
+
+@pytest.mark.parametrize(
+    ("release", "dtype", "open_"),
+    [
+        ("0.25.1", "turboquant_k8v4", True),
+        ("0.26.0", "turboquant_k8v4", True),
+        ("0.27.0", "turboquant_k8v4", False),
+        ("0.25.1", "fp8", False),
+    ],
+)
+@pytest.mark.parametrize("model", ["Qwen/Qwen3-30B-A3B", "Qwen/Qwen3-8B"])
+def test_a_model_runner_known_only_where_it_is_run(
+    loaded: LoadedMatrix, release: str, dtype: str, model: str, open_: bool
+) -> None:
+    script = f"VLLM_USE_V2_MODEL_RUNNER=$RUNNER vllm serve {model} --kv-cache-dtype {dtype}"
+    facts = read_launch(loaded.matrix, launches_in_script(script)[0], Configuration(sm="9.0", engine_version=release))
+    lead = judge_launch(loaded, facts).lead
+    assert lead.missing == (("VLLM_USE_V2_MODEL_RUNNER",) if open_ else ())
+    assert lead.verdict == ("unknown" if open_ else "supported")

@@ -80,7 +80,7 @@ def test_kinds_and_spans(tmp_path: Path) -> None:
         {"kind": "choices", "choices": ["a", "b"], "aliases": ["-m"], "until": "0.2.0"},
         {"since": "0.2.0", "kind": "choices", "choices": ["a", "b"]},
     ]
-    assert flags["--names"] == [{"kind": "list", "until": "0.2.0"}]
+    assert flags["--names"] == [{"kind": "list", "none": True, "until": "0.2.0"}]
     kinds = {name: entries[-1]["kind"] for name, entries in flags.items()}
     assert kinds == {
         "--mode": "choices",
@@ -98,6 +98,58 @@ def test_kinds_and_spans(tmp_path: Path) -> None:
     variables = json.loads((tmp_path / "out" / "environment.json").read_text("utf-8"))["variables"]
     # A name that stands anywhere as a text counts as read: better one too many than a false "ignored".
     assert variables.keys() == {"VLLM_USED", "VLLM_DIRECT", "VLLM_SET"}
+
+
+CHECKED = """
+from pydantic import Field
+@config
+class AttentionConfig:
+    version: Literal[2, 3] | None = None
+    fast: bool = False
+    looked_at: int = 1
+    splits: int = Field(default=1, ge=1, le=256)
+    backend: Backend | None = None
+    @field_validator("looked_at", mode="before")
+    def look(cls, value): ...
+    @field_validator("splits")
+    def after(cls, value): ...
+@config(kw_only=True)
+class ParallelConfig:
+    ranks: int = Field(default=1, ge=1)
+    changed: int = Field(default=1, gt=0)
+class PlainConfig:
+    plain: int = Field(default=1, ge=1)
+"""
+CALLS = """
+class EngineArgs:
+    @staticmethod
+    def add_cli_args(parser):
+        group.add_argument("--ranks", **get_kwargs(ParallelConfig)["ranks"])
+        group.add_argument("--changed", **get_kwargs(ParallelConfig)["changed"])
+        group.add_argument("--plain", **get_kwargs(PlainConfig)["plain"])
+        group.add_argument("--attention-config", **get_kwargs(Whole)["attention_config"])
+    def create(self):
+        return ParallelConfig(ranks=self.ranks, changed=max(1, self.changed)), PlainConfig(plain=self.plain)
+"""
+
+
+def test_types_and_bounds_that_the_configuration_checks(tmp_path: Path) -> None:
+    """Bounds count where the engine hands the value on as it is written; types where nothing looks at it before."""
+    newer = wheel(tmp_path / "wheel", ARGS + CALLS.replace("class EngineArgs", "class AsyncEngineArgs"))
+    whole = "class Whole:\n    attention_config: AttentionConfig = Field(default_factory=AttentionConfig)\n"
+    (newer / "vllm" / "config" / "checked.py").write_text(CHECKED + whole, "utf-8")
+    (tmp_path / "out").mkdir()
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), f"0.1.0={newer}", "--out", str(tmp_path / "out")], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    flags = json.loads((tmp_path / "out" / "flags.json").read_text("utf-8"))["flags"]
+    assert [flags[f"--{name}"][0].get("ge") for name in ("ranks", "changed", "plain")] == [1, None, None]
+    assert flags["--attention-config"][0]["types"] == {
+        "version": {"kind": "choices", "choices": [2, 3], "none": True},
+        "fast": {"kind": "bool"},
+        "splits": {"kind": "int", "ge": 1, "le": 256},
+    }
 
 
 def test_folded_values(tmp_path: Path) -> None:

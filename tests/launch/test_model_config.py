@@ -261,3 +261,18 @@ def test_any_configuration_is_read_without_a_crash(
     launch = Launch(program="vllm serve", words=(Word("."), Word("-tp"), Word(str(ranks))), directory=str(tmp_path))
     facts = read_launch(loaded.matrix, launch, Configuration(sm="12.0", engine_version="0.33.0"))
     assert judge_launch(loaded, facts).lead.verdict in ("supported", "degraded", "unsupported", "unknown")
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ({"layer_types": ["full_attention", "x"]}, ("what layers of kind x are",)),
+        ({"layer_types": "full_attention"}, ("what layer_types says of the layers",)),
+        ({"layers_block_type": [1, 2]}, ("what layers_block_type says of the layers",)),
+        ({"layer_types": ["chunked_attention", "hybrid", "conv", "mamba"]}, ()),
+        ({"layer_types": None}, ()),
+    ],
+)
+def test_layers_of_which_nothing_is_known(loaded: LoadedMatrix, text: dict[str, Any], missing: tuple[str, ...]) -> None:
+    config = {"model_type": "qwen3", "num_hidden_layers": 4, "num_attention_heads": 8, "head_dim": 128, **text}
+    assert read_model(loaded.matrix, "0.33.0", config).missing == missing

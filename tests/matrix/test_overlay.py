@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from compatcheck.matrix.documents import read_files
 from compatcheck.matrix.errors import MatrixError
+from compatcheck.matrix.lint.run import lint_files
+from compatcheck.matrix.load import load
 from compatcheck.matrix.overlay import merge, merge_places
 
 
@@ -105,3 +107,14 @@ def test_what_an_overlay_states_holds_for_every_release() -> None:
     assert document.places["B", "heads"] == ("over.yaml", 2, 3)
     assert ("B", "changes", 0, "heads") not in document.places
     assert document.places["B", "changes", 0, "sms"][0] == "base.yaml"
+
+
+@pytest.mark.parametrize("entry", ["{title: other}", "{backends: {FLASH_ATTN: {dtypes: [float16]}}}", "[]", "null"])
+def test_an_unknown_engine_is_one_error_that_names_it(tmp_path: Path, entry: str) -> None:
+    overlay = tmp_path / "site.yaml"
+    overlay.write_text(f"engines:\n  vlm: {entry}\n", "utf-8")
+    with pytest.raises(MatrixError) as error:
+        load(overlays=(overlay,))
+    assert [(p.file, p.line, p.code) for p in error.value.problems] == [(str(overlay), 2, "unknown-engine")]
+    assert "no engine 'vlm'; known: vllm" in str(error.value)
+    assert [problem.code for problem in lint_files([overlay])] == ["unknown-engine"]

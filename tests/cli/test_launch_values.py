@@ -1,0 +1,99 @@
+"""Values of the wrong kind or out of bounds, as each release's parser and configuration classes take them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+from tests.cli.test_launch_own_backends import at
+from tests.cli.test_launch_unknowns import ask, codes, scan
+
+VALUE, PARSER, CHOICE = "launch-config-value", "launch-bad-value", "launch-bad-choice"
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (("-tp", "0"), VALUE),
+        (("--tensor-parallel-size=-2",), VALUE),
+        (("--block-size", "0"), VALUE),
+        (("--decode-context-parallel-size", "0"), VALUE),
+        (("--gpu-memory-utilization", "1.5"), VALUE),
+        (("--gpu-memory-utilization", "1"), None),
+        (("--max-model-len", "abc"), PARSER),
+        (("--max-model-len", "Auto"), None),
+        (("--max-num-seqs", "None"), PARSER),
+        (("--max-num-active-seqs", "None"), None),
+        (("--dtype=",), CHOICE),
+        (("--attention-backend=",), None),
+        (("--attention-config", '{"flash_attn_version": "two"}'), VALUE),
+        (("--attention-config", '{"flash_attn_version": 5}'), VALUE),
+        (("--attention-config", '{"flash_attn_version": null}'), None),
+        (("--attention-config.flash_attn_version", "3"), None),
+        (("--attention-config", '{"use_trtllm_attention": "maybe"}'), VALUE),
+        (("--attention-config", '{"use_trtllm_attention": "Off"}'), None),
+        (("--attention-config", '{"tokenspeed_mla_min_split_kv": 257}'), VALUE),
+        (("--attention-config", '{"tokenspeed_mla_min_split_kv": "3"}'), None),
+        (("--attention-config", "[]"), PARSER),
+        (("--attention-config", "null"), PARSER),
+        (("--attention-config", '"FLASHINFER"'), PARSER),
+        (("--kernel-config", '{"linear_backend": 5}'), VALUE),
+        (("--gpu-memory-utilization", "nan"), VALUE),
+        (("--kv-transfer-config", '{"kv_role": "both"}'), VALUE),
+    ],
+)
+def test_what_is_refused(cli: Cli, options: tuple[str, ...], code: str | None) -> None:
+    document = ask(cli, *at("9.0", "0.33.0"), "--", "vllm", "serve", "Qwen/Qwen3-8B", *options)[1]
+    assert codes(document, "unsupported") == ({code} if code else set())
+    assert document["verdict"] == ("unsupported" if code else "supported")
+    assert not document.get("missing")
+
+
+@pytest.mark.parametrize(
+    ("options", "missing"),
+    [
+        (("-tp", "0"), "what --tensor-parallel-size 0 means"),
+        (("--block-size", "-1"), "what --block-size -1 means"),
+        (("--attention-config", '{"backend": 5}'), "what backend 5 means"),
+        (("--hf-overrides", "a.function"), "what --hf-overrides 'a.function' means"),
+        (("--speculative-config", "[]"), "what --speculative-config [] means"),
+        (("--hf-config-path", "/nonexistent"), "the configuration in /nonexistent"),
+    ],
+)
+def test_what_no_bound_refuses_is_open(cli: Cli, options: tuple[str, ...], missing: str) -> None:
+    document = ask(cli, *at("9.0", "0.22.0"), "--", "vllm", "serve", "Qwen/Qwen3-8B", *options)[1]
+    assert (document["verdict"], document["missing"]) == ("unknown", [missing])
+
+
+def test_a_release_that_is_only_assumed(cli: Cli) -> None:
+    document = ask(cli, "--no-host", "--sm", "9.0", "--", "vllm", "serve", "Qwen/Qwen3-8B", "-tp", "0")[1]
+    assert (document["verdict"], document["missing"]) == ("unknown", ["engine_version"])
+
+
+@pytest.mark.parametrize("per_kind", ['{"full": "FLASH_ATTN"}', '{"full_attention": 5}', "[]"])
+def test_backends_of_kinds_that_are_not_known(cli: Cli, per_kind: str) -> None:
+    option = ("--attention-config", f'{{"backend_per_kind": {per_kind}}}')
+    document = ask(cli, *at("9.0", "0.33.0"), "--", "vllm", "serve", "Qwen/Qwen3-8B", *option)[1]
+    assert document["verdict"] == "unknown"
+    assert "backend_per_kind" in " ".join(document["missing"])
+
+
+@pytest.mark.parametrize(
+    ("keywords", "code"),
+    [
+        ("tensor_parallel_size=0", VALUE),
+        ("tensor_parallel_size='x'", PARSER),
+        ("tensor_parallel_size='0'", VALUE),
+        ("tensor_parallel_size='2'", None),
+        ("tensor_parallel_size='5'", "launch-heads-not-divisible"),
+        ("attention_config={'flash_attn_version': 'two'}", VALUE),
+        ("block_size=None", None),
+    ],
+)
+def test_python_keywords(cli: Cli, tmp_path: Path, keywords: str, code: str | None) -> None:
+    text = f"from vllm import LLM\nllm = LLM('Qwen/Qwen3-8B', {keywords})\n"
+    document = scan(cli, tmp_path / "a.py", text, "--vllm", "0.33.0")[1]
+    assert [d["code"] for d in document["diagnostics"]] == ([code] if code else [])
+    assert document["launches"][0]["verdict"] == ("unsupported" if code else "supported")
