@@ -229,7 +229,7 @@ def _told(facts: LaunchFacts, field: str) -> bool:
 
 
 def _refused(field: str, text: str, facts: LaunchFacts) -> Finding:
-    parser_stops = field in ("backend", "kv_cache_dtype", "dtype")
+    parser_stops = field in ("backend", "kv_cache_dtype", "dtype", "mla_prefill_backend")
     return findings.make(
         f"launch-unusable-{field.replace('_', '-')}",
         "A value of the launch that no release knows",
