@@ -56,7 +56,7 @@ class WordReader(BracketReader):
         self.gone = False
         """Whether the word at hand holds an array without elements: with nothing else in it, it is no word."""
         self.braces = 0
-        """1 after an open brace, 2 after a comma in it: with its end the shell makes several words of it."""
+        """1 after an open brace, 2 after a comma in it, with whose end the shell makes several words, as of `{1..3}`."""
 
     def _begin(self) -> None:
         if not self.open:
@@ -89,6 +89,9 @@ class WordReader(BracketReader):
             self._quoted_until("'")
         elif char == '"':
             self._double_quoted()
+        elif char == "$" and self._peek(1) == '"':
+            self._next()  # a text that may be translated
+            self._double_quoted()
         elif char == "$" and self._peek(1) == "'":
             self._skip(2)
             self._quoted_until("'", escapes=True)
@@ -98,7 +101,8 @@ class WordReader(BracketReader):
             self._backquoted()
         elif char in "{,}":
             self.braces = 1 if char == "{" else 2 if char == "," and self.braces else self.braces
-            self.dynamic = self.dynamic or (char == "}" and self.braces == 2)
+            if char == "}" and self.braces and (self.braces == 2 or ".." in self.part[-1]):
+                self.dynamic = True
             self.part.append(self._next())
         else:
             run = ORDINARY.match(self.text, self.at)
@@ -188,7 +192,7 @@ class WordReader(BracketReader):
         """Put what `${name[index]rest}` stands for into the word at hand."""
         fallback = FALLBACK.match(rest)
         written = "${" + name + (f"[{index}]" if index is not None else "") + ("}" if fallback else rest + "}")
-        if index is None:
+        if index is None and (fallback is not None or not rest):
             written = f"${name}"
         if name in ("@", "*") and not rest:
             self._array_of("@", written, quoted=quoted, joined=quoted and name == "*")

@@ -6,8 +6,8 @@ import re
 
 import msgspec
 
-from compatcheck.launch.command_line import launches_in_script
 from compatcheck.launch.files.slurm_directives import gpu_of_job
+from compatcheck.launch.files.templated import launches_in_text
 from compatcheck.launch.model import Launch
 
 _SHEBANG = re.compile(r"^#!\s*\S*(?:/|env\s+)(?:ba|da|z|k|a)?sh\b")
@@ -26,5 +26,5 @@ class ShellScript:
 
     def launches(self, text: str) -> list[Launch]:
         gpu = gpu_of_job(text)
-        found = launches_in_script(text)
+        found = launches_in_text(text)
         return [launch if launch.gpu is not None else msgspec.structs.replace(launch, gpu=gpu) for launch in found]
