@@ -15,10 +15,20 @@ from compatcheck.launch.shell_flow import is_prompt
 from compatcheck.launch.shell_patterns import HIDDEN
 from compatcheck.launch.shell_scanner import Command
 from compatcheck.launch.shell_setters import is_dotenv
+from compatcheck.launch.shell_survey import Survey
 from compatcheck.launch.shell_variable import Variable
 from compatcheck.launch.shell_variables import Variables
 from compatcheck.launch.words import assignment, read_commands
-from compatcheck.launch.wrappers import environment_of, head_of, is_open_wrapper, is_wrapper, name_of, opened_by
+from compatcheck.launch.wrappers import (
+    environment_of,
+    first_start,
+    head_of,
+    is_open_wrapper,
+    is_start,
+    is_wrapper,
+    name_of,
+    opened_by,
+)
 
 MAX_SHELLS = 3
 """How many `bash -c "..."` may nest."""
@@ -62,9 +72,19 @@ def find_launches(words: list[Word], environment: dict[str, Word] | None = None,
     if first in CONTAINERS:
         return _container(words, env, depth)
     program, rest = _program(words)
-    if program is None or asks_help(rest):
+    if program is None:
+        return _behind_dashes(words, env, depth)
+    if asks_help(rest):
         return []
     return [Launch(program=program, words=tuple(rest), environment=env, line=words[0].line, column=words[0].column)]
+
+
+def _behind_dashes(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch]:
+    """Return the launch behind the `--` of a program that is not known: `reserve --gpus 2 -- vllm serve`."""
+    at = next((i for i, word in enumerate(words) if word.text == "--"), None)
+    if at is None or name_of(words[0]) in OTHERS or not is_start(words, at + 1):
+        return []
+    return find_launches(words[at + 1 :], env, depth)
 
 
 def _wrapped(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch]:
@@ -124,17 +144,35 @@ def launches_in_script(
     pinned: Word | None = None
     given = environment or {}
     known = {name: _variable(word) for name, word in given.items()}
-    for words, command, variables in read_commands(text, line, column, known, starts):
+    for words, command, reading in read_commands(text, line, column, known, starts):
+        variables = reading.variables
         pinned = pinned_version(words) or pinned
         if name_of(words[0]) in OTHERS or not (command.heredocs or _may_launch(words)):
             continue
         env = variables.environment()
         env |= {name: word for name, word in given.items() if name in env and variables.keeps(name, known[name])}
-        here = find_launches(words, env, depth) or _heredocs(words, command, env, depth)
+        here = (
+            find_launches(words, env, depth)
+            or _by_function(words, reading.survey, env, depth)
+            or _heredocs(words, command, env, depth)
+        )
         if here and variables.sourced and not any(name_of(word) in ELSEWHERE for word in words):
             here = [_with_sourced(launch, variables) for launch in here]
         found += [with_version(launch, pinned) for launch in here]
     return found
+
+
+def _by_function(words: list[Word], survey: Survey, env: dict[str, Word], depth: int) -> list[Launch]:
+    """Return the launch that a function of the text is given as its arguments, where it runs them."""
+    at = next((i for i, word in enumerate(words) if assignment(word) is None), len(words))
+    function = survey.functions.get(words[at].text) if at < len(words) else None
+    head = first_start(words, at + 1)
+    if function is None or not function.runs or head is None:
+        return []
+    found = find_launches([*words[:at], *words[head:]], env, depth)
+    changing = function.adds or function.sourced or function.everything or survey.exports(function)
+    said = msgspec.structs.replace(words[at], text=f"the function {function.name}")
+    return [_with_elsewhere(launch, (said,) if changing else ()) for launch in found]
 
 
 def _may_launch(words: list[Word]) -> bool:

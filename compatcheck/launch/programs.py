@@ -22,6 +22,7 @@ WRAPPERS = frozenset(
         "flatpak-spawn",
         "hatch",
         "ionice",
+        "just",
         "kubectl",
         "mamba",
         "micromamba",

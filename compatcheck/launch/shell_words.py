@@ -56,7 +56,7 @@ class WordReader(BracketReader):
         self.gone = False
         """Whether the word at hand holds an array without elements: with nothing else in it, it is no word."""
         self.braces = 0
-        """1 after an open brace, 2 after a comma in it, with whose end the shell makes several words, as of `{1..3}`."""
+        """1 after an open brace, 2 after a comma in it: the shell makes several words of it, as of `{1..3}`."""
 
     def _begin(self) -> None:
         if not self.open:

@@ -45,6 +45,9 @@ from compatcheck.launch.command_line import launches_in_script
         "su - me -c 'vllm serve m'",
         "docker run $OPTS vllm/vllm-openai:v0.25.1 m",
         "docker container exec -e A=1 c vllm serve m",
+        "reserve run --gpus 2 -- vllm serve m",
+        "reserve -- A=1 env vllm serve m",
+        "just uvx-vllm vllm serve m",
     ],
 )
 def test_a_launch_behind_a_wrapper(command: str) -> None:
@@ -66,6 +69,9 @@ def test_a_launch_behind_a_wrapper(command: str) -> None:
         "ssh host 'pgrep -f \"vllm serve\"'",
         'tmux new-session -d pkill -f "vllm serve m"',
         "nohup echo vllm serve m",
+        "git log -- vllm serve m",
+        "reserve -- echo vllm serve m",
+        "just --list vllm-serve",
         "command -v vllm serve",
         "env A=1 which vllm serve",
         "sudo killall -9 vllm serve",
