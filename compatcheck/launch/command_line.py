@@ -30,8 +30,9 @@ from compatcheck.launch.wrappers import (
     opened_by,
 )
 
-MAX_SHELLS = 3
-"""How many `bash -c "..."` may nest."""
+MAX_DEPTH = 60
+SHELL = 20
+"""Programs that run another one and stand in each other; a shell, or a host, counts as so many of them."""
 SUBCOMMANDS = frozenset({"serve", "run-batch"})
 BENCHMARKS = frozenset({"latency", "throughput"})
 _MODULES = re.compile(r"^vllm\.entrypoints\.(?:openai\.(?:api_server|run_batch)|api_server|cli\.main)$")
@@ -51,22 +52,22 @@ def find_launches(words: list[Word], environment: dict[str, Word] | None = None,
     while words and is_prompt(words[0]):
         words.pop(0)
     words = _take_assignments(words, env)
-    if not words:
+    if not words or depth > MAX_DEPTH + SHELL:
         return []
     first = name_of(words[0])
     if first == "eval":
         whole = len(words) == 2 and any(space in words[1].text for space in " \n\t")
-        return _script(words[1], env, depth) if whole else find_launches(words[1:], env, depth)
+        return _script(words[1], env, depth) if whole else find_launches(words[1:], env, depth + 1)
     if first in SCRIPT_TAKERS and (found := _given_script(words, env, depth)):
         return found
     if first in CONTAINERS and (inner := docker.command_inside(words)) is not None:
         variables = {name: _passed_on(name, word, env) for name, word in inner.environment.items()}
-        found = find_launches(inner.command, variables, depth + 1) if depth < MAX_SHELLS else []
+        found = find_launches(inner.command, variables, depth + SHELL) if depth < MAX_DEPTH else []
         return [with_files(launch, inner.env_files) for launch in found]
     if is_wrapper(words[0]):
         return _wrapped(words, env, depth)
     if is_open_wrapper(words):
-        return [_with_elsewhere(launch, (words[0],)) for launch in find_launches(words[1:], env, depth)]
+        return [_with_elsewhere(launch, (words[0],)) for launch in find_launches(words[1:], env, depth + 1)]
     if first in SHELLS:
         return _inside_shell(words, env, depth)
     if first in CONTAINERS:
@@ -84,7 +85,7 @@ def _behind_dashes(words: list[Word], env: dict[str, Word], depth: int) -> list[
     at = next((i for i, word in enumerate(words) if word.text == "--"), None)
     if at is None or name_of(words[0]) in OTHERS or not is_start(words, at + 1):
         return []
-    return find_launches(words[at + 1 :], env, depth)
+    return find_launches(words[at + 1 :], env, depth + 1)
 
 
 def _wrapped(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch]:
@@ -94,7 +95,7 @@ def _wrapped(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch
     inner = environment_of(words[:head], env)
     if head is None:
         return _without_head(words, image, inner, depth)
-    found = [with_image(launch, image) for launch in find_launches(words[head:], inner, depth)]
+    found = [with_image(launch, image) for launch in find_launches(words[head:], inner, depth + 1)]
     return [_with_elsewhere(launch, opened_by(words[:head])) for launch in found]
 
 
@@ -120,7 +121,7 @@ def _over_ssh(words: list[Word], depth: int) -> list[Launch]:
         rest = rest[2 if rest[0].text[-1] in _SSH_VALUES and len(rest[0].text) == 2 else 1 :]
     if len(rest) == 2:
         return _script(rest[1], {}, depth) if " " in rest[1].text else []
-    return find_launches(rest[1:], {}, depth + 1) if rest[1:] and depth < MAX_SHELLS else []
+    return find_launches(rest[1:], {}, depth + SHELL) if rest[1:] and depth < MAX_DEPTH else []
 
 
 def _value(word: Word) -> Word:
@@ -198,11 +199,11 @@ def _with_elsewhere(launch: Launch, words: tuple[Word, ...]) -> Launch:
 
 def _heredocs(words: list[Word], command: Command, env: dict[str, Word], depth: int) -> list[Launch]:
     """Return the launches of a here-document that a shell reads: `bash <<EOF`, `ssh host <<EOF`, `sbatch <<EOF`."""
-    if not command.heredocs or depth >= MAX_SHELLS or not _reads_script(words):
+    if not command.heredocs or depth >= MAX_DEPTH or not _reads_script(words):
         return []
     inner = {} if any(name_of(word) in ELSEWHERE for word in words) else env
     last = command.heredocs[-1]
-    return launches_in_script(last.text, last.line, 1, inner, depth + 1, last.starts)
+    return launches_in_script(last.text, last.line, 1, inner, depth + SHELL, last.starts)
 
 
 def _reads_script(words: list[Word]) -> bool:
@@ -285,7 +286,7 @@ def _without_head(words: list[Word], image: Word | None, env: dict[str, Word], d
 
 def _inside_shell(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch]:
     """`bash -lc 'script'`: the launches of the script, their places counted from the word that holds it."""
-    if depth >= MAX_SHELLS:
+    if depth >= MAX_DEPTH:
         return []
     for index, word in enumerate(words[1:], 1):
         if not word.text.startswith("-"):
@@ -299,9 +300,9 @@ def _inside_shell(words: list[Word], env: dict[str, Word], depth: int) -> list[L
 
 def _script(word: Word, env: dict[str, Word], depth: int) -> list[Launch]:
     """Return the launches of a script that is one word."""
-    if depth >= MAX_SHELLS:
+    if depth >= MAX_DEPTH:
         return []
-    return launches_in_script(word.text, word.line, word.column + 1, env, depth + 1, word.starts)
+    return launches_in_script(word.text, word.line, word.column + 1, env, depth + SHELL, word.starts)
 
 
 def _container(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch]:
@@ -335,7 +336,7 @@ def in_container(
     if image is not None and docker.is_other_platform(image.text):
         return []
     words = [*(entrypoint or []), *command]
-    found = find_launches(words, environment, depth) if words else []
+    found = find_launches(words, environment, depth + 1) if words else []
     own = not found and entrypoint is None and not asks_help(command)
     if own and image is not None and _starts_server(image, command):
         first = command[0] if command else (place or image)

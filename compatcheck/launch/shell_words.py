@@ -11,6 +11,8 @@ from compatcheck.launch.shell_quotes import QuoteReader
 
 MAX_BRACED = 10_000
 """Characters of `${...}`; of a longer one nothing is known."""
+_OF_A_NAME = 50
+"""Parts of a word in which the name of an assignment stands."""
 _QUOTING = re.compile(r"[\"'\\]")
 
 
@@ -87,7 +89,7 @@ class WordReader(QuoteReader):
             instead = bool(value) or empty
             value = HIDDEN if value and not value.replace(HIDDEN, "") else self._operand(operand) if instead else ""
         value = self.variables.spend(value)
-        whole = quoted or (self.assigning and ASSIGNED.match("".join(self.part)) is not None)
+        whole = quoted or (self.assigning and ASSIGNED.match("".join(self.part[:_OF_A_NAME])) is not None)
         if value is None:
             self._unknown(written)
         elif instead and not whole and HIDDEN not in value and operator[-1] != "=" and _QUOTING.search(operand):

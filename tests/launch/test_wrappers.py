@@ -121,3 +121,14 @@ def test_its_environment(script: str, environment: dict[str, str | None]) -> Non
     (launch,) = launches_in_script(f"export VLLM_A=1 VLLM_B=2\n{script}\n")
     found = {name: None if word.dynamic else word.text for name, word in launch.environment.items()}
     assert found == environment
+
+
+@pytest.mark.parametrize("wrapper", ["sudo", "env A=1", "eval", "$X sudo", "docker run a", "x --", "just a", "ssh h"])
+def test_wrappers_in_wrappers_end(wrapper: str) -> None:
+    assert launches_in_script(f"{wrapper} " * 3000 + "vllm serve m") == []
+
+
+def test_shells_in_shells() -> None:
+    script = "ssh h 'nohup bash -c \"sudo env A=1 sh -c \\\"nice -n 5 timeout 5 vllm serve m\\\"\"'"
+    (launch,) = launches_in_script(script)
+    assert [word.text for word in launch.words] == ["m"]

@@ -54,7 +54,7 @@ class Dockerfile:
                 installed = [pinned_version(c) for c in _run(word)]
                 stages[-1].version = next((v for v in reversed(installed) if v is not None), stages[-1].version)
             elif name == "ENV":
-                stages[-1].environment |= _environment(word, _known(stages[-1]))
+                stages[-1].environment |= _environment(word, _known(stages[-1], word))
             else:
                 value = ("exec" if word.text.lstrip().startswith("[") else "shell", word)
                 if name == "CMD":
@@ -124,7 +124,7 @@ def _run(word: Word) -> list[list[Word]]:
 
 def _argue(word: Word, stages: list[_Stage], defaults: dict[str, str]) -> None:
     """Note `ARG NAME=default`, in a stage or in front of all; `ARG NAME` in a stage takes what stands in front."""
-    known = _known(stages[-1]) if stages else dict(defaults)
+    known = _known(stages[-1], word) if stages else dict(defaults)
     for argument in (w for command in commands(word.text, word.line, word.column, known) for w in command):
         pair = assignment(argument)
         name = pair[0] if pair is not None else argument.text
@@ -137,8 +137,10 @@ def _argue(word: Word, stages: list[_Stage], defaults: dict[str, str]) -> None:
             given[name] = value
 
 
-def _known(stage: _Stage) -> dict[str, str]:
-    """Return what `$NAME` stands for in an instruction: ENV comes before ARG."""
+def _known(stage: _Stage, word: Word) -> dict[str, str]:
+    """Return what `$NAME` stands for in an instruction, where one is in it: ENV comes before ARG."""
+    if "$" not in word.text:
+        return {}
     environment = {name: word.text for name, word in stage.environment.items() if not word.dynamic}
     arguments = {name: value for name, value in stage.arguments.items() if name not in stage.environment}
     return arguments | environment
