@@ -59,9 +59,9 @@ def test_its_place() -> None:
 
 
 def test_a_million_characters_of_directives_are_read_at_once() -> None:
-    start = time.monotonic()
+    start = time.process_time()
     assert gpu_of_job("#SBATCH --gres=gpu:h100:1\n" * 40_000) is not None
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize(

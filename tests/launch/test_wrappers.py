@@ -129,6 +129,6 @@ def test_wrappers_in_wrappers_end(wrapper: str) -> None:
 
 
 def test_shells_in_shells() -> None:
-    script = "ssh h 'nohup bash -c \"sudo env A=1 sh -c \\\"nice -n 5 timeout 5 vllm serve m\\\"\"'"
+    script = 'ssh h \'nohup bash -c "sudo env A=1 sh -c \\"nice -n 5 timeout 5 vllm serve m\\""\''
     (launch,) = launches_in_script(script)
     assert [word.text for word in launch.words] == ["m"]
