@@ -10,8 +10,10 @@ from compatcheck.launch import clusters, docker
 from compatcheck.launch.flag_table import known_options
 from compatcheck.launch.help_request import asks_help
 from compatcheck.launch.model import Launch, Word
-from compatcheck.launch.programs import CONTAINERS, ELSEWHERE, OTHERS, PYTHON, SCRIPT_TAKERS, SHELLS, TELLING
+from compatcheck.launch.placeholders import unveiled
+from compatcheck.launch.programs import CONTAINERS, ELSEWHERE, OTHERS, PYTHON, SCRIPT_TAKERS, SHEBANG, SHELLS, TELLING
 from compatcheck.launch.shell_flow import is_prompt
+from compatcheck.launch.shell_handed_on import handed_on
 from compatcheck.launch.shell_patterns import HIDDEN
 from compatcheck.launch.shell_scanner import Command
 from compatcheck.launch.shell_setters import is_dotenv
@@ -38,6 +40,8 @@ BENCHMARKS = frozenset({"latency", "throughput"})
 _MODULES = re.compile(r"^vllm\.entrypoints\.(?:openai\.(?:api_server|run_batch)|api_server|cli\.main)$")
 _PINNED = re.compile(r"^(?:--(?:from|with)=)?vllm(?:\[[\w,-]*\])?(?:==|@)v?(\d[\w.]*)$")
 _INSTALLERS = frozenset({"pip", "pip3", "uv", "uvx", "python", "python3", "poetry", "pixi", "conda", "micromamba"})
+_WRITING = frozenset({"cat", "tee"})
+"""Programs that write a here-document into a file, which whoever runs it may give any variables."""
 _SSH_VALUES = frozenset("BbcDEeFIiJLlmOopQRSWw")
 """Letters of ssh's options that take a value."""
 
@@ -148,15 +152,13 @@ def launches_in_script(
     for words, command, reading in read_commands(text, line, column, known, starts):
         variables = reading.variables
         pinned = pinned_version(words) or pinned
-        if name_of(words[0]) in OTHERS or not (command.heredocs or _may_launch(words)):
+        other = name_of(words[0]) in OTHERS
+        if not command.heredocs and (other or not _may_launch(words)):
             continue
         env = variables.environment()
         env |= {name: word for name, word in given.items() if name in env and variables.keeps(name, known[name])}
-        here = (
-            find_launches(words, env, depth)
-            or _by_function(words, reading.survey, env, depth)
-            or _heredocs(words, command, env, depth)
-        )
+        here = [] if other else find_launches(words, env, depth) or _by_function(words, reading.survey, env, depth)
+        here = here or _heredocs(words, command, variables, env, depth)
         if here and variables.sourced and not any(name_of(word) in ELSEWHERE for word in words):
             here = [_with_sourced(launch, variables) for launch in here]
         found += [with_version(launch, pinned) for launch in here]
@@ -197,13 +199,22 @@ def _with_elsewhere(launch: Launch, words: tuple[Word, ...]) -> Launch:
     return msgspec.structs.replace(launch, elsewhere=(*words, *launch.elsewhere)) if words else launch
 
 
-def _heredocs(words: list[Word], command: Command, env: dict[str, Word], depth: int) -> list[Launch]:
-    """Return the launches of a here-document that a shell reads: `bash <<EOF`, `ssh host <<EOF`, `sbatch <<EOF`."""
-    if not command.heredocs or depth >= MAX_DEPTH or not _reads_script(words):
+def _heredocs(
+    words: list[Word], command: Command, variables: Variables, env: dict[str, Word], depth: int
+) -> list[Launch]:
+    """Return the launches of a here-document that is a script: `bash <<EOF`, `ssh host <<EOF`, `cat >run.sh <<EOF`."""
+    last = command.heredocs[-1] if command.heredocs else None
+    if last is None or depth >= MAX_DEPTH:
         return []
-    inner = {} if any(name_of(word) in ELSEWHERE for word in words) else env
-    last = command.heredocs[-1]
-    return launches_in_script(last.text, last.line, 1, inner, depth + SHELL, last.starts)
+    if _reads_script(words):
+        inner = {} if any(name_of(word) in ELSEWHERE for word in words) else env
+    elif any(name_of(word) in _WRITING for word in words) and SHEBANG.match(last.text):
+        inner = {name: msgspec.structs.replace(word, dynamic=True) for name, word in env.items()}
+    else:
+        return []
+    text = handed_on(last, variables)
+    found = launches_in_script(text.text, last.line, 1, inner, depth + SHELL, text.starts)
+    return [unveiled(launch) for launch in found]
 
 
 def _reads_script(words: list[Word]) -> bool:
