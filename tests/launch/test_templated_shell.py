@@ -37,6 +37,24 @@ def test_what_is_filled_in_is_open(name: str, frame: str, given: str, said: list
     assert [word for word in words(launch) if word != "--kv-cache-dtype"] == said
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("run.sh.j2", "vllm serve {{ m }}"),
+        ("a.container.j2", "[Container]\nImage={{ i }}\nExec=vllm serve {{ m }}"),
+        ("a.service.tmpl", "[Service]\nExecStart=vllm serve {{ m }}"),
+    ],
+)
+def test_a_template_of_a_file_is_read_as_one(name: str, text: str) -> None:
+    (launch,) = read(name, text)
+    assert words(launch) == ["?{{ m }}"]
+
+
+def test_a_copy_of_a_file_is_none() -> None:
+    assert reader_for("run.sh.orig", "vllm serve m") is None
+    assert reader_for("a.py.j2", "from vllm import LLM") is None
+
+
 def test_what_stands_behind_a_template_keeps_its_place() -> None:
     (launch,) = read("a.sh", "# {{ x }}\nX={{ y\n}} vllm serve {{ m }} --a \\\n  {{ b }} --c\n")
     assert [(word.text, word.line, word.column) for word in launch.words] == [
