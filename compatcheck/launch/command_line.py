@@ -14,7 +14,7 @@ from compatcheck.launch.placeholders import unveiled
 from compatcheck.launch.programs import CONTAINERS, ELSEWHERE, OTHERS, PYTHON, SCRIPT_TAKERS, SHEBANG, SHELLS, TELLING
 from compatcheck.launch.shell_flow import is_prompt
 from compatcheck.launch.shell_handed_on import handed_on
-from compatcheck.launch.shell_patterns import HIDDEN
+from compatcheck.launch.shell_patterns import HIDDEN, UNKNOWN_PART
 from compatcheck.launch.shell_scanner import Command
 from compatcheck.launch.shell_setters import is_dotenv
 from compatcheck.launch.shell_survey import Survey
@@ -40,6 +40,7 @@ BENCHMARKS = frozenset({"latency", "throughput"})
 _MODULES = re.compile(r"^vllm\.entrypoints\.(?:openai\.(?:api_server|run_batch)|api_server|cli\.main)$")
 _PINNED = re.compile(r"^(?:--(?:from|with)=)?vllm(?:\[[\w,-]*\])?(?:==|@)v?(\d[\w.]*)$")
 _INSTALLERS = frozenset({"pip", "pip3", "uv", "uvx", "python", "python3", "poetry", "pixi", "conda", "micromamba"})
+_QUOTES = re.compile(r"[\"'\\]")
 _WRITING = frozenset({"cat", "tee"})
 """Programs that write a here-document into a file, which whoever runs it may give any variables."""
 _SSH_VALUES = frozenset("BbcDEeFIiJLlmOopQRSWw")
@@ -60,8 +61,9 @@ def find_launches(words: list[Word], environment: dict[str, Word] | None = None,
         return []
     first = name_of(words[0])
     if first == "eval":
-        whole = len(words) == 2 and any(space in words[1].text for space in " \n\t")
-        return _script(words[1], env, depth) if whole else find_launches(words[1:], env, depth + 1)
+        quoting = any(not word.dynamic and _QUOTES.search(word.text) for word in words[1:])
+        whole = quoting or (len(words) == 2 and any(space in words[1].text for space in " \n\t"))
+        return _script(_evaluated(words[1:]), env, depth) if whole else find_launches(words[1:], env, depth + 1)
     if first in SCRIPT_TAKERS and (found := _given_script(words, env, depth)):
         return found
     if first in CONTAINERS and (inner := docker.command_inside(words)) is not None:
@@ -313,7 +315,29 @@ def _script(word: Word, env: dict[str, Word], depth: int) -> list[Launch]:
     """Return the launches of a script that is one word."""
     if depth >= MAX_DEPTH:
         return []
-    return launches_in_script(word.text, word.line, word.column + 1, env, depth + SHELL, word.starts)
+    found = launches_in_script(word.text, word.line, word.column + 1, env, depth + SHELL, word.starts)
+    return [_with_unknown_parts(launch) for launch in found] if word.dynamic else found
+
+
+def _with_unknown_parts(launch: Launch) -> Launch:
+    """Return a launch of a script that another shell has filled in: what that one left open is so in quotes, too."""
+    words = [
+        msgspec.structs.replace(word, dynamic=True) if UNKNOWN_PART.search(word.text) else word for word in launch.words
+    ]
+    return msgspec.structs.replace(launch, words=tuple(words))
+
+
+def _evaluated(words: list[Word]) -> Word:
+    """Return the words behind `eval` as the text that is read again, with their places."""
+    if len(words) == 1:
+        return words[0]
+    starts: list[tuple[int, int, int]] = []
+    offset = 0
+    for word in words:
+        starts.append((offset, word.line, word.column))
+        offset += len(word.text) + 1
+    text = " ".join(word.text for word in words)
+    return Word(text, words[0].line, words[0].column, any(word.dynamic for word in words), tuple(starts))
 
 
 def _container(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch]:
