@@ -10,9 +10,10 @@ from compatcheck.launch import clusters, docker
 from compatcheck.launch.flag_table import known_options
 from compatcheck.launch.help_request import asks_help
 from compatcheck.launch.model import Launch, Word
+from compatcheck.launch.placeholders import edited, unveiled, veil
 from compatcheck.launch.programs import CONTAINERS, ELSEWHERE, OTHERS, PYTHON, SCRIPT_TAKERS, SHELLS, TELLING
 from compatcheck.launch.shell_flow import is_prompt
-from compatcheck.launch.shell_patterns import HIDDEN
+from compatcheck.launch.shell_patterns import HIDDEN, UNKNOWN_PART
 from compatcheck.launch.shell_scanner import Command
 from compatcheck.launch.shell_setters import is_dotenv
 from compatcheck.launch.shell_variable import Variable
@@ -263,7 +264,10 @@ def _script(word: Word, env: dict[str, Word], depth: int) -> list[Launch]:
     """Return the launches of a script that is one word."""
     if depth >= MAX_SHELLS:
         return []
-    return launches_in_script(word.text, word.line, word.column + 1, env, depth + 1, word.starts)
+    if word.dynamic:  # what the outer shell puts in is not the inner one's to read, whatever quotes stand around it
+        word = edited(word, [(part.start(), part.end(), veil(part[0])) for part in UNKNOWN_PART.finditer(word.text)])
+    found = launches_in_script(word.text, word.line, word.column + 1, env, depth + 1, word.starts)
+    return [unveiled(launch) for launch in found] if word.dynamic else found
 
 
 def _container(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch]:

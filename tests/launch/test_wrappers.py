@@ -45,6 +45,7 @@ from compatcheck.launch.command_line import launches_in_script
         "su - me -c 'vllm serve m'",
         "docker run $OPTS vllm/vllm-openai:v0.25.1 m",
         "docker container exec -e A=1 c vllm serve m",
+        "exec standard-supervisor vllm serve m",
     ],
 )
 def test_a_launch_behind_a_wrapper(command: str) -> None:
