@@ -10,7 +10,6 @@ from compatcheck.launch import clusters, docker
 from compatcheck.launch.flag_table import known_options
 from compatcheck.launch.help_request import asks_help
 from compatcheck.launch.model import Launch, Word
-from compatcheck.launch.placeholders import edited, unveiled, veil
 from compatcheck.launch.programs import CONTAINERS, ELSEWHERE, OTHERS, PYTHON, SCRIPT_TAKERS, SHELLS, TELLING
 from compatcheck.launch.shell_flow import is_prompt
 from compatcheck.launch.shell_patterns import HIDDEN, UNKNOWN_PART
@@ -264,10 +263,18 @@ def _script(word: Word, env: dict[str, Word], depth: int) -> list[Launch]:
     """Return the launches of a script that is one word."""
     if depth >= MAX_SHELLS:
         return []
-    if word.dynamic:  # what the outer shell puts in is not the inner one's to read, whatever quotes stand around it
-        word = edited(word, [(part.start(), part.end(), veil(part[0])) for part in UNKNOWN_PART.finditer(word.text)])
     found = launches_in_script(word.text, word.line, word.column + 1, env, depth + 1, word.starts)
-    return [unveiled(launch) for launch in found] if word.dynamic else found
+    return [_with_open_quotes(launch) for launch in found] if word.dynamic else found
+
+
+def _with_open_quotes(launch: Launch) -> Launch:
+    """Return a launch of a script into which an outer shell puts what nobody knows, in whatever quotes it stands."""
+
+    def opened(word: Word) -> Word:
+        return msgspec.structs.replace(word, dynamic=True) if UNKNOWN_PART.search(word.text) else word
+
+    environment = {name: opened(word) for name, word in launch.environment.items()}
+    return msgspec.structs.replace(launch, words=tuple(map(opened, launch.words)), environment=environment)
 
 
 def _container(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch]:

@@ -72,7 +72,6 @@ def test_a_launch_behind_a_wrapper(command: str) -> None:
         "sudo killall -9 vllm serve",
         "watch -n 1 'ps aux | grep vllm serve'",
         "numactl -N 0 ls vllm serve",
-        "nice ./benchmark vllm serve m",
         "docker exec c pgrep -f 'vllm serve'",
         "docker exec c pgrep vllm serve",
         "xargs echo vllm serve m",
