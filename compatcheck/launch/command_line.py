@@ -224,8 +224,8 @@ def _module(words: list[Word]) -> tuple[str | None, list[Word]]:
     at = texts.index("-m") if "-m" in texts[:12] else len(texts)
     if at + 1 < len(words) and _MODULES.match(texts[at + 1]):
         rest = words[at + 2 :]
-        if texts[at + 1].endswith("cli.main") and rest and rest[0].text == "serve":
-            return "vllm serve", rest[1:]
+        if texts[at + 1].endswith("cli.main"):
+            return _program([Word("vllm"), *rest])
         return f"python -m {texts[at + 1]}", rest
     return None, []
 

@@ -85,3 +85,12 @@ def test_the_container_brings_environment_and_image() -> None:
     brought = brought_by(launch.image.text)
     assert brought is not None
     assert brought.vllm == "0.31.0"
+
+
+@pytest.mark.parametrize(
+    ("rest", "programs"),
+    [("serve m", ["vllm serve"]), ("bench throughput --model m", ["vllm bench throughput"]), ("bench forward m", [])],
+)
+def test_the_module_behind_the_command(rest: str, programs: list[str]) -> None:
+    found = launches_in_script(f"torchrun --nproc-per-node=4 -m vllm.entrypoints.cli.main {rest}")
+    assert [launch.program for launch in found] == programs
