@@ -23,6 +23,8 @@ from compatcheck.launch.wrappers import environment_of, head_of, is_open_wrapper
 MAX_SHELLS = 3
 """How many `bash -c "..."` may nest."""
 SUBCOMMANDS = frozenset({"serve", "run-batch"})
+OMNI = "--omni"
+"""With it among the words vllm-omni takes the command over, with options of its own (its entrypoints/cli/main.py)."""
 BENCHMARKS = frozenset({"latency", "throughput"})
 _MODULES = re.compile(r"^vllm\.entrypoints\.(?:openai\.(?:api_server|run_batch)|api_server|cli\.main)$")
 _PINNED = re.compile(r"^(?:--(?:from|with)=)?vllm(?:\[[\w,-]*\])?(?:==|@)v?(\d[\w.]*)$")
@@ -62,7 +64,7 @@ def find_launches(words: list[Word], environment: dict[str, Word] | None = None,
     if first in CONTAINERS:
         return _container(words, env, depth)
     program, rest = _program(words)
-    if program is None or asks_help(rest):
+    if program is None or asks_help(rest) or any(word.text == OMNI for word in rest):
         return []
     return [Launch(program=program, words=tuple(rest), environment=env, line=words[0].line, column=words[0].column)]
 
