@@ -36,6 +36,8 @@ MAX_DEPTH = 60
 SHELL = 20
 """Programs that run another one and stand in each other; a shell, or a host, counts as so many of them."""
 SUBCOMMANDS = frozenset({"serve", "run-batch"})
+OMNI = "--omni"
+"""With it among the words vllm-omni takes the command over, with options of its own (its entrypoints/cli/main.py)."""
 BENCHMARKS = frozenset({"latency", "throughput"})
 _MODULES = re.compile(r"^vllm\.entrypoints\.(?:openai\.(?:api_server|run_batch)|api_server|cli\.main)$")
 _PINNED = re.compile(r"^(?:--(?:from|with)=)?vllm(?:\[[\w,-]*\])?(?:==|@)v?(\d[\w.]*)$")
@@ -81,7 +83,7 @@ def find_launches(words: list[Word], environment: dict[str, Word] | None = None,
     program, rest = _program(words)
     if program is None:
         return _behind_dashes(words, env, depth)
-    if asks_help(rest):
+    if asks_help(rest) or any(word.text == OMNI for word in rest):
         return []
     return [Launch(program=program, words=tuple(rest), environment=env, line=words[0].line, column=words[0].column)]
 
@@ -276,8 +278,8 @@ def _module(words: list[Word]) -> tuple[str | None, list[Word]]:
     at = texts.index("-m") if "-m" in texts[:12] else len(texts)
     if at + 1 < len(words) and _MODULES.match(texts[at + 1]):
         rest = words[at + 2 :]
-        if texts[at + 1].endswith("cli.main") and rest and rest[0].text == "serve":
-            return "vllm serve", rest[1:]
+        if texts[at + 1].endswith("cli.main"):
+            return _program([Word("vllm"), *rest])
         return f"python -m {texts[at + 1]}", rest
     return None, []
 
@@ -316,15 +318,17 @@ def _script(word: Word, env: dict[str, Word], depth: int) -> list[Launch]:
     if depth >= MAX_DEPTH:
         return []
     found = launches_in_script(word.text, word.line, word.column + 1, env, depth + SHELL, word.starts)
-    return [_with_unknown_parts(launch) for launch in found] if word.dynamic else found
+    return [_with_open_quotes(launch) for launch in found] if word.dynamic else found
 
 
-def _with_unknown_parts(launch: Launch) -> Launch:
-    """Return a launch of a script that another shell has filled in: what that one left open is so in quotes, too."""
-    words = [
-        msgspec.structs.replace(word, dynamic=True) if UNKNOWN_PART.search(word.text) else word for word in launch.words
-    ]
-    return msgspec.structs.replace(launch, words=tuple(words))
+def _with_open_quotes(launch: Launch) -> Launch:
+    """Return a launch of a script into which an outer shell puts what nobody knows, in whatever quotes it stands."""
+
+    def opened(word: Word) -> Word:
+        return msgspec.structs.replace(word, dynamic=True) if UNKNOWN_PART.search(word.text) else word
+
+    environment = {name: opened(word) for name, word in launch.environment.items()}
+    return msgspec.structs.replace(launch, words=tuple(map(opened, launch.words)), environment=environment)
 
 
 def _evaluated(words: list[Word]) -> Word:

@@ -48,6 +48,7 @@ from compatcheck.launch.command_line import launches_in_script
         "reserve run --gpus 2 -- vllm serve m",
         "reserve -- A=1 env vllm serve m",
         "just uvx-vllm vllm serve m",
+        "exec standard-supervisor vllm serve m",
     ],
 )
 def test_a_launch_behind_a_wrapper(command: str) -> None:
@@ -77,7 +78,6 @@ def test_a_launch_behind_a_wrapper(command: str) -> None:
         "sudo killall -9 vllm serve",
         "watch -n 1 'ps aux | grep vllm serve'",
         "numactl -N 0 ls vllm serve",
-        "nice ./benchmark vllm serve m",
         "docker exec c pgrep -f 'vllm serve'",
         "docker exec c pgrep vllm serve",
         "xargs echo vllm serve m",
