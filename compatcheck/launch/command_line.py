@@ -10,18 +10,31 @@ from compatcheck.launch import clusters, docker
 from compatcheck.launch.flag_table import known_options
 from compatcheck.launch.help_request import asks_help
 from compatcheck.launch.model import Launch, Word
-from compatcheck.launch.programs import CONTAINERS, ELSEWHERE, OTHERS, PYTHON, SCRIPT_TAKERS, SHELLS, TELLING
+from compatcheck.launch.placeholders import unveiled
+from compatcheck.launch.programs import CONTAINERS, ELSEWHERE, OTHERS, PYTHON, SCRIPT_TAKERS, SHEBANG, SHELLS, TELLING
 from compatcheck.launch.shell_flow import is_prompt
+from compatcheck.launch.shell_handed_on import handed_on
 from compatcheck.launch.shell_patterns import HIDDEN, UNKNOWN_PART
 from compatcheck.launch.shell_scanner import Command
 from compatcheck.launch.shell_setters import is_dotenv
+from compatcheck.launch.shell_survey import Survey
 from compatcheck.launch.shell_variable import Variable
 from compatcheck.launch.shell_variables import Variables
 from compatcheck.launch.words import assignment, read_commands
-from compatcheck.launch.wrappers import environment_of, head_of, is_open_wrapper, is_wrapper, name_of, opened_by
+from compatcheck.launch.wrappers import (
+    environment_of,
+    first_start,
+    head_of,
+    is_open_wrapper,
+    is_start,
+    is_wrapper,
+    name_of,
+    opened_by,
+)
 
-MAX_SHELLS = 3
-"""How many `bash -c "..."` may nest."""
+MAX_DEPTH = 60
+SHELL = 20
+"""Programs that run another one and stand in each other; a shell, or a host, counts as so many of them."""
 SUBCOMMANDS = frozenset({"serve", "run-batch"})
 OMNI = "--omni"
 """With it among the words vllm-omni takes the command over, with options of its own (its entrypoints/cli/main.py)."""
@@ -29,6 +42,9 @@ BENCHMARKS = frozenset({"latency", "throughput"})
 _MODULES = re.compile(r"^vllm\.entrypoints\.(?:openai\.(?:api_server|run_batch)|api_server|cli\.main)$")
 _PINNED = re.compile(r"^(?:--(?:from|with)=)?vllm(?:\[[\w,-]*\])?(?:==|@)v?(\d[\w.]*)$")
 _INSTALLERS = frozenset({"pip", "pip3", "uv", "uvx", "python", "python3", "poetry", "pixi", "conda", "micromamba"})
+_QUOTES = re.compile(r"[\"'\\]")
+_WRITING = frozenset({"cat", "tee"})
+"""Programs that write a here-document into a file, which whoever runs it may give any variables."""
 _SSH_VALUES = frozenset("BbcDEeFIiJLlmOopQRSWw")
 """Letters of ssh's options that take a value."""
 
@@ -43,30 +59,41 @@ def find_launches(words: list[Word], environment: dict[str, Word] | None = None,
     while words and is_prompt(words[0]):
         words.pop(0)
     words = _take_assignments(words, env)
-    if not words:
+    if not words or depth > MAX_DEPTH + SHELL:
         return []
     first = name_of(words[0])
     if first == "eval":
-        whole = len(words) == 2 and any(space in words[1].text for space in " \n\t")
-        return _script(words[1], env, depth) if whole else find_launches(words[1:], env, depth)
+        quoting = any(not word.dynamic and _QUOTES.search(word.text) for word in words[1:])
+        whole = quoting or (len(words) == 2 and any(space in words[1].text for space in " \n\t"))
+        return _script(_evaluated(words[1:]), env, depth) if whole else find_launches(words[1:], env, depth + 1)
     if first in SCRIPT_TAKERS and (found := _given_script(words, env, depth)):
         return found
     if first in CONTAINERS and (inner := docker.command_inside(words)) is not None:
         variables = {name: _passed_on(name, word, env) for name, word in inner.environment.items()}
-        found = find_launches(inner.command, variables, depth + 1) if depth < MAX_SHELLS else []
+        found = find_launches(inner.command, variables, depth + SHELL) if depth < MAX_DEPTH else []
         return [with_files(launch, inner.env_files) for launch in found]
     if is_wrapper(words[0]):
         return _wrapped(words, env, depth)
     if is_open_wrapper(words):
-        return [_with_elsewhere(launch, (words[0],)) for launch in find_launches(words[1:], env, depth)]
+        return [_with_elsewhere(launch, (words[0],)) for launch in find_launches(words[1:], env, depth + 1)]
     if first in SHELLS:
         return _inside_shell(words, env, depth)
     if first in CONTAINERS:
         return _container(words, env, depth)
     program, rest = _program(words)
-    if program is None or asks_help(rest) or any(word.text == OMNI for word in rest):
+    if program is None:
+        return _behind_dashes(words, env, depth)
+    if asks_help(rest) or any(word.text == OMNI for word in rest):
         return []
     return [Launch(program=program, words=tuple(rest), environment=env, line=words[0].line, column=words[0].column)]
+
+
+def _behind_dashes(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch]:
+    """Return the launch behind the `--` of a program that is not known: `reserve --gpus 2 -- vllm serve`."""
+    at = next((i for i, word in enumerate(words) if word.text == "--"), None)
+    if at is None or name_of(words[0]) in OTHERS or not is_start(words, at + 1):
+        return []
+    return find_launches(words[at + 1 :], env, depth + 1)
 
 
 def _wrapped(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch]:
@@ -76,7 +103,7 @@ def _wrapped(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch
     inner = environment_of(words[:head], env)
     if head is None:
         return _without_head(words, image, inner, depth)
-    found = [with_image(launch, image) for launch in find_launches(words[head:], inner, depth)]
+    found = [with_image(launch, image) for launch in find_launches(words[head:], inner, depth + 1)]
     return [_with_elsewhere(launch, opened_by(words[:head])) for launch in found]
 
 
@@ -102,7 +129,7 @@ def _over_ssh(words: list[Word], depth: int) -> list[Launch]:
         rest = rest[2 if rest[0].text[-1] in _SSH_VALUES and len(rest[0].text) == 2 else 1 :]
     if len(rest) == 2:
         return _script(rest[1], {}, depth) if " " in rest[1].text else []
-    return find_launches(rest[1:], {}, depth + 1) if rest[1:] and depth < MAX_SHELLS else []
+    return find_launches(rest[1:], {}, depth + SHELL) if rest[1:] and depth < MAX_DEPTH else []
 
 
 def _value(word: Word) -> Word:
@@ -126,17 +153,33 @@ def launches_in_script(
     pinned: Word | None = None
     given = environment or {}
     known = {name: _variable(word) for name, word in given.items()}
-    for words, command, variables in read_commands(text, line, column, known, starts):
+    for words, command, reading in read_commands(text, line, column, known, starts):
+        variables = reading.variables
         pinned = pinned_version(words) or pinned
-        if name_of(words[0]) in OTHERS or not (command.heredocs or _may_launch(words)):
+        other = name_of(words[0]) in OTHERS
+        if not command.heredocs and (other or not _may_launch(words)):
             continue
         env = variables.environment()
         env |= {name: word for name, word in given.items() if name in env and variables.keeps(name, known[name])}
-        here = find_launches(words, env, depth) or _heredocs(words, command, env, depth)
+        here = [] if other else find_launches(words, env, depth) or _by_function(words, reading.survey, env, depth)
+        here = here or _heredocs(words, command, variables, env, depth)
         if here and variables.sourced and not any(name_of(word) in ELSEWHERE for word in words):
             here = [_with_sourced(launch, variables) for launch in here]
         found += [with_version(launch, pinned) for launch in here]
     return found
+
+
+def _by_function(words: list[Word], survey: Survey, env: dict[str, Word], depth: int) -> list[Launch]:
+    """Return the launch that a function of the text is given as its arguments, where it runs them."""
+    at = next((i for i, word in enumerate(words) if assignment(word) is None), len(words))
+    function = survey.functions.get(words[at].text) if at < len(words) else None
+    head = first_start(words, at + 1)
+    if function is None or not function.runs or head is None:
+        return []
+    found = find_launches([*words[:at], *words[head:]], env, depth)
+    changing = function.adds or function.sourced or function.everything or survey.exports(function)
+    said = msgspec.structs.replace(words[at], text=f"the function {function.name}")
+    return [_with_elsewhere(launch, (said,) if changing else ()) for launch in found]
 
 
 def _may_launch(words: list[Word]) -> bool:
@@ -160,13 +203,22 @@ def _with_elsewhere(launch: Launch, words: tuple[Word, ...]) -> Launch:
     return msgspec.structs.replace(launch, elsewhere=(*words, *launch.elsewhere)) if words else launch
 
 
-def _heredocs(words: list[Word], command: Command, env: dict[str, Word], depth: int) -> list[Launch]:
-    """Return the launches of a here-document that a shell reads: `bash <<EOF`, `ssh host <<EOF`, `sbatch <<EOF`."""
-    if not command.heredocs or depth >= MAX_SHELLS or not _reads_script(words):
+def _heredocs(
+    words: list[Word], command: Command, variables: Variables, env: dict[str, Word], depth: int
+) -> list[Launch]:
+    """Return the launches of a here-document that is a script: `bash <<EOF`, `ssh host <<EOF`, `cat >run.sh <<EOF`."""
+    last = command.heredocs[-1] if command.heredocs else None
+    if last is None or depth >= MAX_DEPTH:
         return []
-    inner = {} if any(name_of(word) in ELSEWHERE for word in words) else env
-    last = command.heredocs[-1]
-    return launches_in_script(last.text, last.line, 1, inner, depth + 1, last.starts)
+    if _reads_script(words):
+        inner = {} if any(name_of(word) in ELSEWHERE for word in words) else env
+    elif any(name_of(word) in _WRITING for word in words) and SHEBANG.match(last.text):
+        inner = {name: msgspec.structs.replace(word, dynamic=True) for name, word in env.items()}
+    else:
+        return []
+    text = handed_on(last, variables)
+    found = launches_in_script(text.text, last.line, 1, inner, depth + SHELL, text.starts)
+    return [unveiled(launch) for launch in found]
 
 
 def _reads_script(words: list[Word]) -> bool:
@@ -249,7 +301,7 @@ def _without_head(words: list[Word], image: Word | None, env: dict[str, Word], d
 
 def _inside_shell(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch]:
     """`bash -lc 'script'`: the launches of the script, their places counted from the word that holds it."""
-    if depth >= MAX_SHELLS:
+    if depth >= MAX_DEPTH:
         return []
     for index, word in enumerate(words[1:], 1):
         if not word.text.startswith("-"):
@@ -263,9 +315,9 @@ def _inside_shell(words: list[Word], env: dict[str, Word], depth: int) -> list[L
 
 def _script(word: Word, env: dict[str, Word], depth: int) -> list[Launch]:
     """Return the launches of a script that is one word."""
-    if depth >= MAX_SHELLS:
+    if depth >= MAX_DEPTH:
         return []
-    found = launches_in_script(word.text, word.line, word.column + 1, env, depth + 1, word.starts)
+    found = launches_in_script(word.text, word.line, word.column + 1, env, depth + SHELL, word.starts)
     return [_with_open_quotes(launch) for launch in found] if word.dynamic else found
 
 
@@ -277,6 +329,19 @@ def _with_open_quotes(launch: Launch) -> Launch:
 
     environment = {name: opened(word) for name, word in launch.environment.items()}
     return msgspec.structs.replace(launch, words=tuple(map(opened, launch.words)), environment=environment)
+
+
+def _evaluated(words: list[Word]) -> Word:
+    """Return the words behind `eval` as the text that is read again, with their places."""
+    if len(words) == 1:
+        return words[0]
+    starts: list[tuple[int, int, int]] = []
+    offset = 0
+    for word in words:
+        starts.append((offset, word.line, word.column))
+        offset += len(word.text) + 1
+    text = " ".join(word.text for word in words)
+    return Word(text, words[0].line, words[0].column, any(word.dynamic for word in words), tuple(starts))
 
 
 def _container(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch]:
@@ -310,7 +375,7 @@ def in_container(
     if image is not None and docker.is_other_platform(image.text):
         return []
     words = [*(entrypoint or []), *command]
-    found = find_launches(words, environment, depth) if words else []
+    found = find_launches(words, environment, depth + 1) if words else []
     own = not found and entrypoint is None and not asks_help(command)
     if own and image is not None and _starts_server(image, command):
         first = command[0] if command else (place or image)

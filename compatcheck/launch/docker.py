@@ -101,7 +101,7 @@ def _options(rest: list[Word], switches: frozenset[str] = frozenset()) -> Contai
 def _holds_options(words: list[Word]) -> bool:
     """Return whether a word of which nothing is known stands for options: an image of vLLM's comes behind it."""
     word = words[0]
-    if not word.dynamic or not word.text.startswith("$") or _NAMES_IMAGE.search(word.text):
+    if not word.dynamic or word.text[:1] not in ("$", "`") or _NAMES_IMAGE.search(word.text):
         return False
     return any(_IMAGE.match(later.text) or _NAMES_IMAGE.search(later.text) for later in words[1:])
 

@@ -100,6 +100,7 @@ def unveiled(launch: Launch) -> Launch:
         words=tuple(_unveiled(word) for word in launch.words),
         environment={name: _unveiled(word) for name, word in launch.environment.items()},
         env_files=tuple(_unveiled(word) for word in launch.env_files),
+        elsewhere=tuple(_unveiled(word) for word in launch.elsewhere),
         image=_unveiled(launch.image) if launch.image is not None else None,
         engine_version=_unveiled(launch.engine_version) if launch.engine_version is not None else None,
     )

@@ -6,6 +6,8 @@ import re
 
 PYTHON = re.compile(r"^(?:.*/)?python(?:3(?:\.\d+)?)?$")
 SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ash"})
+SHEBANG = re.compile(r"^#!\s*\S*(?:/|env\s+)(?:ba|da|z|k|a)?sh\b")
+"""The first line of a shell script."""
 CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
 WRAPPERS = frozenset(
     {
@@ -22,6 +24,7 @@ WRAPPERS = frozenset(
         "flatpak-spawn",
         "hatch",
         "ionice",
+        "just",
         "kubectl",
         "mamba",
         "micromamba",

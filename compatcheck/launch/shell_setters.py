@@ -66,7 +66,9 @@ def changes_of(words: Sequence[Word], arrays: Arrays) -> list[Change]:
         return found + assigned
     while rest[0].text in ("builtin", "command") and len(rest) > 1 and not rest[1].text.startswith("-"):
         rest = rest[1:]
-    return found + _of_builtin(rest[0].text, rest[1:], given)
+    others = _of_builtin(rest[0].text, rest[1:], given)
+    fresh = [change for change in others if change.kind == "local"]  # `local NAME=()` is a new one, and then set
+    return fresh + found + [change for change in others if change.kind != "local"]
 
 
 def _of_builtin(name: str, rest: list[Word], given: set[str]) -> list[Change]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 
 from compatcheck.launch.model import Word
+from compatcheck.launch.programs import WRAPPERS
 from compatcheck.launch.shell_flow import FUNCTIONS, walk
 from compatcheck.launch.shell_patterns import ASSIGNED
 from compatcheck.launch.shell_scanner import Scanner
@@ -17,6 +19,7 @@ CHARACTERS = "characters"
 """How a name is changed: set anew, or only added to, as words or as characters."""
 MAX_CALLED = 100
 """Functions that call each other in turn."""
+_ALL_ARGUMENTS = re.compile(r"\$[@*]|\$\{[@*](?::[0-9]+)?\}")
 _STRENGTH = {WORDS: 0, CHARACTERS: 1, SET: 2}
 
 
@@ -31,6 +34,10 @@ class Part:
         self.sourced: list[Word] = []
         self.everything = False
         """Whether it changes variables of which nobody knows the names."""
+        self.runs = False
+        """Whether it runs its arguments as a command."""
+        self.adds = False
+        """Whether it does so with words of its own."""
 
     def add(self, name: str, how: str) -> None:
         """Note a change of a name; the strongest counts."""
@@ -45,6 +52,8 @@ class Part:
         self.calls |= other.calls
         self.sourced += other.sourced[:1]
         self.everything = self.everything or other.everything
+        self.runs = self.runs or other.runs
+        self.adds = self.adds or other.adds
 
 
 class Survey:
@@ -108,6 +117,7 @@ class Survey:
         head = words[at].text if at < len(words) else ""
         if self._parts:
             self._parts[-1][1].calls.add(head)
+            self._run_by(words, head)
         if [word.text for word in words[at + 1 :]] not in ([], ["$@"]):
             self.given.add(head)
         if at and head:
@@ -129,6 +139,14 @@ class Survey:
                 self.all_exported = self.all_exported or (change.name == "-" and change.text == "a")
                 self._note(change.name, _how(change))
 
+    def _run_by(self, words: list[Word], head: str) -> None:
+        """Note whether a command is made of the arguments of the function that it stands in: `"$@"`, `exec "$@"`."""
+        at = next((i for i, word in enumerate(words) if _ALL_ARGUMENTS.fullmatch(word.text)), None)
+        if at is not None and (words[at].text == head or head == "eval" or head.rsplit("/", 1)[-1] in WRAPPERS):
+            part = self._parts[-1][1]
+            part.runs = True
+            part.adds = part.adds or at + 1 < len(words) or any("=" in w.text or w.dynamic for w in words[:at])
+
     def _note(self, name: str, how: str) -> None:
         self.last[name] = self._offset
         for _, part in self._parts[-1:]:
@@ -138,6 +156,10 @@ class Survey:
         """Put the names in the order in which they are changed last."""
         self.prefixed = {name for head, names in self._prefixes if head in self.functions for name in names}
         self._ordered = sorted((offset, name) for name, offset in self.last.items())
+
+    def exports(self, part: Part) -> bool:
+        """Return whether a part may change a variable that commands get."""
+        return bool(part.names) and (self.all_exported or not self.exported.isdisjoint(part.names))
 
     def changed_after(self, offset: int, most: int) -> list[str] | None:
         """Return the names that are changed behind a place; None where they are more than `most`."""

@@ -1,157 +1,23 @@
-"""The words of shell text: quotes, escapes and expansions, each word with its place."""
+"""The expansions in the words of shell text: variables, arrays, and what stands for them where they are not set."""
 
 from __future__ import annotations
 
 import re
 
 from compatcheck.launch.model import Word
-from compatcheck.launch.shell_brackets import MAX_NESTED, BracketReader
-from compatcheck.launch.shell_patterns import (
-    ASSIGNED,
-    ELLIPSES,
-    FALLBACK,
-    HIDDEN,
-    IN_QUOTES,
-    NAME,
-    ORDINARY,
-    PARAMETER,
-    UNCLOSED,
-    UNKNOWN_PART,
-)
-from compatcheck.launch.shell_variables import Variables
+from compatcheck.launch.shell_brackets import MAX_NESTED
+from compatcheck.launch.shell_patterns import ASSIGNED, FALLBACK, HIDDEN, NAME, PARAMETER, UNKNOWN_PART
+from compatcheck.launch.shell_quotes import QuoteReader
 
 MAX_BRACED = 10_000
 """Characters of `${...}`; of a longer one nothing is known."""
+_OF_A_NAME = 50
+"""Parts of a word in which the name of an assignment stands."""
+_QUOTING = re.compile(r"[\"'\\]")
 
-_ESCAPED = re.compile(r"\\(.)", re.S)
-_ESCAPES = {"n": "\n", "t": "\t", "'": "'", '"': '"', "r": "\r"}
 
-
-class WordReader(BracketReader):
+class WordReader(QuoteReader):
     """Reads words; what only the shell knows is marked in them."""
-
-    def __init__(
-        self,
-        text: str,
-        line: int,
-        column: int,
-        variables: Variables,
-        starts: tuple[tuple[int, int, int], ...] = (),
-        nested: int = 0,
-    ) -> None:
-        super().__init__(text, line, column, starts, nested)
-        self.variables = variables
-        self.words: list[Word] = []
-        self.plain: list[bool] = []
-        """For each word whether it stands in the text as it is, as keywords do."""
-        self.assigning = True
-        """Whether nothing but assignments stands before the word at hand; their values are not split."""
-        self._fresh()
-        self.start = (line, column)
-
-    def _fresh(self) -> None:
-        self.part: list[str] = []
-        self.open = self.dynamic = False
-        self.literal = True
-        self.gone = False
-        """Whether the word at hand holds an array without elements: with nothing else in it, it is no word."""
-        self.braces = 0
-        """1 after an open brace, 2 after a comma in it: with its end the shell makes several words of it."""
-
-    def _begin(self) -> None:
-        if not self.open:
-            self.open = True
-            self.start = self._place()
-
-    def _end_word(self) -> None:
-        text = "".join(self.part)
-        if self.open and not (self.gone and not text):
-            self.words.append(Word(text, *self.start, self.dynamic or text in ELLIPSES))
-            self.plain.append(self.literal)
-            self.assigning = self.assigning and ASSIGNED.match(text) is not None
-        self._fresh()
-
-    def _escape(self) -> None:
-        if self._peek(1) == "\n" or (self._peek(1) == "\r" and self._peek(2) == "\n"):
-            self._skip(2 if self._peek(1) == "\n" else 3)
-            return
-        self._begin()
-        self._next()
-        self.literal = False
-        if self._peek():
-            self.part.append(self._next())
-
-    def _word_part(self, char: str) -> None:
-        if char in "'\"$`":
-            self.literal = False
-        if char == "'":
-            self._next()
-            self._quoted_until("'")
-        elif char == '"':
-            self._double_quoted()
-        elif char == "$" and self._peek(1) == "'":
-            self._skip(2)
-            self._quoted_until("'", escapes=True)
-        elif char == "$":
-            self._dollar(quoted=False)
-        elif char == "`":
-            self._backquoted()
-        elif char in "{,}":
-            self.braces = 1 if char == "{" else 2 if char == "," and self.braces else self.braces
-            self.dynamic = self.dynamic or (char == "}" and self.braces == 2)
-            self.part.append(self._next())
-        else:
-            run = ORDINARY.match(self.text, self.at)
-            self.part.append(self._skip(len(run[0])) if run is not None else self._next())
-
-    def _quoted_until(self, quote: str, *, escapes: bool = False) -> None:
-        start = self.at
-        while self._peek() not in (quote, ""):
-            end = self.text.find(quote, self.at)
-            plain = (end if end >= 0 else len(self.text)) - self.at
-            self._skip(2 if escapes and self._peek() == "\\" else 1 if escapes else plain)
-        text = self.text[start : self.at]
-        if escapes and "\\" in text:
-            text = _ESCAPED.sub(lambda match: _ESCAPES.get(match[1], match[0]), text)
-            self.dynamic = self.dynamic or _ESCAPED.search(text) is not None
-        self.part.append(text)
-        self._close()
-
-    def _double_quoted(self) -> None:
-        self._next()
-        while self._peek() not in ('"', ""):
-            char = self._peek()
-            if char == "\\" and self._peek(1) in ('"', "\\", "$", "`"):
-                self._next()
-                self.part.append(self._next())
-            elif char == "\\" and self._peek(1) == "\n":
-                self._skip(2)
-            elif char == "$":
-                self._dollar(quoted=True)
-            elif char == "`":
-                self._backquoted()
-            else:
-                run = IN_QUOTES.match(self.text, self.at)
-                self.part.append(self._skip(len(run[0])) if run is not None else self._next())
-        self._close()
-
-    def _close(self) -> None:
-        """Skip the closing quote; without one the shell waits for more, and what the word is stays open."""
-        self.dynamic = self.dynamic or not self._peek()
-        if not self._peek():
-            self.part.append(UNCLOSED)
-        self._skip(1)
-
-    def _backquoted(self) -> None:
-        self.dynamic = True
-        start = self.at
-        self._next()
-        while self._peek() not in ("`", ""):
-            self._skip(2 if self._peek() == "\\" else 1)
-        self._skip(1)
-        self.part.append(self.text[start : self.at])
-
-    # ------------------------------------------------------------------------------------ expansions
 
     def _dollar(self, *, quoted: bool) -> None:
         if self._peek(1) == "(":
@@ -188,7 +54,7 @@ class WordReader(BracketReader):
         """Put what `${name[index]rest}` stands for into the word at hand."""
         fallback = FALLBACK.match(rest)
         written = "${" + name + (f"[{index}]" if index is not None else "") + ("}" if fallback else rest + "}")
-        if index is None:
+        if index is None and (fallback is not None or not rest):
             written = f"${name}"
         if name in ("@", "*") and not rest:
             self._array_of("@", written, quoted=quoted, joined=quoted and name == "*")
@@ -200,30 +66,38 @@ class WordReader(BracketReader):
             name, index = "@", str(int(name) - 1)
         operator, operand = (fallback[1], fallback[2]) if fallback is not None else ("", "")
         if index in ("@", "*"):
+            elements = self.variables.array(name) if operator else None
+            filled = elements is not None and any(not element.dynamic for element in elements)
+            if operator[-1:] in ("-", "+") and (filled or elements == ()):
+                if filled is (operator[-1] == "+"):
+                    self._put(self._pieces(operand, quoted=quoted))
+                    return
+                if operator[-1] == "+":
+                    self.gone = True
+                    return
             self._array_of(name, written, quoted=quoted, joined=quoted and index == "*")
             return
         value = self.variables.get(name) if index is None else self.variables.element(name, index)
-        if not value and operator[-1:] in ("-", "=") and operator:
-            value = self._default(name, operator, operand, value)
+        empty = operator[:1] != ":" and self.variables.is_set(name)  # an empty value counts as one
+        instead = False
+        if not value and operator[-1:] in ("-", "="):
+            instead = value is None or not empty
+            value = self._operand(operand) if instead else value
+            if instead and operator[-1] == "=":
+                self.variables.set(name, value or "", self._place())
         elif operator[-1:] == "+" and value is not None:
-            filled = bool(value) or (operator == "+" and self.variables.is_set(name))
-            value = HIDDEN if value and not value.replace(HIDDEN, "") else self._operand(operand) if filled else ""
+            instead = bool(value) or empty
+            value = HIDDEN if value and not value.replace(HIDDEN, "") else self._operand(operand) if instead else ""
         value = self.variables.spend(value)
+        whole = quoted or (self.assigning and ASSIGNED.match("".join(self.part[:_OF_A_NAME])) is not None)
         if value is None:
             self._unknown(written)
-        elif quoted or (self.assigning and ASSIGNED.match("".join(self.part))):
+        elif instead and not whole and HIDDEN not in value and operator[-1] != "=" and _QUOTING.search(operand):
+            self._put(self._pieces(operand, quoted=False))
+        elif whole:
             self._known(written, value)
         else:
             self._split(written, value)
-
-    def _default(self, name: str, operator: str, operand: str, value: str | None) -> str | None:
-        """Return what stands for a variable that is not set, or is empty."""
-        if value == "" and operator[0] != ":" and self.variables.is_set(name):
-            return value
-        found = self._operand(operand)
-        if operator[-1] == "=":
-            self.variables.set(name, found, self._place())
-        return found
 
     def _operand(self, text: str) -> str:
         """Return the text behind `:-` with its own expansions; what is not known in it is hidden."""
@@ -231,6 +105,36 @@ class WordReader(BracketReader):
             return HIDDEN
         reader = WordReader(text, self.line, self.column, self.variables, nested=self.nested + 1)
         return reader.value()
+
+    def _pieces(self, text: str, *, quoted: bool) -> list[Word]:
+        """Return the words of the text behind `:+` or `:-`, in which quotes hold together what belongs to one."""
+        if self.nested >= MAX_NESTED:
+            return [Word(text, dynamic=True)]
+        reader = WordReader(text, self.line, self.column, self.variables, nested=self.nested + 1)
+        reader.assigning = False
+        while reader._peek():
+            char = reader._peek()
+            if char == "\\":
+                reader._escape()
+            elif char in " \t\n" and not quoted:
+                reader._end_word()
+                reader._next()
+            else:
+                reader._begin()
+                reader._word_part(char)
+        reader._end_word()
+        return reader.words
+
+    def _put(self, words: list[Word]) -> None:
+        """Put words in place of an expansion; what stands next to it belongs to the first and the last one."""
+        self.gone = self.gone or not words
+        for index, word in enumerate(words):
+            if index:
+                self._end_word()
+                self.literal = False
+            self._begin()
+            self.dynamic = self.dynamic or word.dynamic
+            self.part.append(word.text)
 
     def value(self) -> str:
         """Return the whole text as one value, as the right side of an assignment is read."""

@@ -43,13 +43,13 @@ def commands(
 
 def read_commands(
     text: str, line: int, column: int, known: dict[str, Variable], starts: tuple[tuple[int, int, int], ...]
-) -> Iterator[tuple[list[Word], Command, Variables]]:
-    """Yield the simple commands of a text, each with what is known of the variables where it is run."""
+) -> Iterator[tuple[list[Word], Command, Reading]]:
+    """Yield the simple commands of a text, each with what is known of the text where it is run."""
     text = text[:MAX_TEXT]
     variables = Variables(dict(known))
     reading = Reading(variables, survey(text))
     for words, command in walk(Scanner(text, line, column, variables, starts), reading):
-        yield words, command, variables
+        yield words, command, reading
         reading.learn(words, command)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+import msgspec
+
 from compatcheck.launch.model import Word
 from compatcheck.launch.programs import CONTAINERS, OTHERS, PYTHON, SEARCHING, SHELLS, WRAPPERS
 from compatcheck.launch.words import assignment
 
-_PLACES = {"timeout": 1, "taskset": 1, "chrt": 1, "apptainer": 1, "singularity": 1, "enroot": 1}
-"""Words of their own, neither options nor subcommands, in front of the program: a time, a mask, an image."""
+_PLACES = {"just": 1, "timeout": 1, "taskset": 1, "chrt": 1, "apptainer": 1, "singularity": 1, "enroot": 1}
+"""Words of their own, neither options nor subcommands, in front of the program: a recipe, a time, a mask, an image."""
 _SUBCOMMANDS = {
     **dict.fromkeys(("conda", "mamba", "micromamba", "poetry", "pipenv", "pixi", "rye", "hatch"), ("run",)),
     **dict.fromkeys(("apptainer", "singularity"), ("exec", "run", "instance", "start")),
@@ -108,6 +110,20 @@ def _known(words: list[Word], index: int) -> bool:
     return known or is_wrapper(word) or _starts(words, index)
 
 
+def is_start(words: list[Word], index: int) -> bool:
+    """Return whether a launch begins here: assignments may stand in front of its program."""
+    at = next((i for i in range(index, len(words)) if assignment(words[i]) is None), len(words))
+    return at < len(words) and _known(words, at)
+
+
+def first_start(words: list[Word], index: int) -> int | None:
+    """Return the first place, from one on, at which a program stands that may start vLLM; None behind `echo`."""
+    for at in range(index, len(words)):
+        if _known(words, at) or name_of(words[at]) in OTHERS:
+            return at if _known(words, at) else None
+    return None
+
+
 def _runs(words: list[Word], index: int) -> bool:
     """Return whether such a program stands here with an option or a variable of its own, and is no option's value."""
     following = words[index + 1].text if index + 1 < len(words) else ""
@@ -148,6 +164,8 @@ def environment_of(words: list[Word], environment: dict[str, Word]) -> dict[str,
 
 def opened_by(words: list[Word]) -> tuple[Word, ...]:
     """Return those of a wrapper's own words that may hold variables, and of which nothing is known."""
+    if name_of(words[0]) == "just" and len(words) > 1:
+        return (msgspec.structs.replace(words[-1], text=f"the recipe {words[-1].text}"),)
     if name_of(words[0]) not in _SETTING:
         return ()
     return tuple(

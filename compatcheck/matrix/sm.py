@@ -11,6 +11,10 @@ _NOISE = frozenset(
     | {"laptop", "mobile", "max", "q", "maxq", "sff", "workstation", "server", "dgx", "hgx", "developer", "kit"}
 )
 """Words that do not change which chip a name means."""
+_WORKSTATION = re.compile(r"rtxa[2-6]\d00")
+"""Chips that clusters name without `RTX`: A6000."""
+_BARE_SIZE = re.compile(r"(?<=\d)[-_ ](\d{2,3})\s*$")
+"""A memory size that clusters write behind a chip without a unit: `h100-96`."""
 _VARIANT = re.compile(r"(?:[1-9]\d{0,2}gb?|ti|super|d|v2|pcie|sxm\d?|hbm\d?e?|nvl\d*|ac|3e|industrial|active)*")
 """What may follow a listed name: memory size and kind, form factor, bin."""
 
@@ -44,10 +48,12 @@ def find_gpu(name: str, gpus: dict[str, list[str]]) -> str | None:
     words that never change the chip ('NVIDIA', 'Laptop GPU', 'Max-Q') and, at its end, memory sizes, form factors
     and bins ('80GB HBM3', 'PCIe', 'Ti'). Anything else is another GPU: an RTX 4000 Ada is no RTX 4000.
     """
-    wanted = gpu_key(name)
+    wanted = gpu_key(_BARE_SIZE.sub(r" \1gb", name))
     best: tuple[int, str] | None = None
     for sm, names in gpus.items():
-        for key in map(gpu_key, names):
+        for key in (gpu_key(one) for one in names):
+            if _WORKSTATION.fullmatch(key) and wanted.startswith("a"):
+                key = key.removeprefix("rtx")
             known = bool(key) and wanted.startswith(key) and _VARIANT.fullmatch(wanted[len(key) :]) is not None
             if known and (best is None or len(key) > best[0]):
                 best = (len(key), sm)

@@ -29,6 +29,10 @@ def no_model_cache(monkeypatch: pytest.MonkeyPatch) -> None:
         ("--gpus=l40s:1", "8.9"),
         ("--gpus-per-node=h200:8", "9.0"),
         ("--gres=gpu:nvidia_h100_80gb_hbm3:8", "9.0"),
+        ("--gres=gpu:h100-96:1", "9.0"),
+        ("--gres=gpu:a100_40:1", "8.0"),
+        ("--gres=gpu:A6000:4", "8.6"),
+        ("--gres=gpu:rtx-60:4", None),
         ("--gres=gpu:8", None),
         ("--gpus=4", None),
         ("--gres=gpu:kepler:2", None),
@@ -55,9 +59,9 @@ def test_its_place() -> None:
 
 
 def test_a_million_characters_of_directives_are_read_at_once() -> None:
-    start = time.monotonic()
+    start = time.process_time()
     assert gpu_of_job("#SBATCH --gres=gpu:h100:1\n" * 40_000) is not None
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_what_a_makefile_sets_under_a_condition_is_not_known() -> None:
     assert words(read("Makefile", text)[0])[-1] == "?"
 
 
-@pytest.mark.parametrize("name", ["justfile", "Justfile", ".justfile", "serve.just"])
+@pytest.mark.parametrize("name", ["justfile", "Justfile", ".justfile", "serve.just", "serve.justfile"])
 def test_justfile(name: str) -> None:
     serve, docker, script = read(name, JUSTFILE)
     assert words(serve) == [

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import re
-import time
 
 import pytest
 
 from compatcheck.launch.name_patterns import Name, UnjudgedError, fits
+from tests.launch.steps import steps
 
 NAMES = (
     "model.layers.0.self_attn.q_proj",
@@ -66,7 +66,8 @@ def test_what_is_not_judged_is_said(pattern: str) -> None:
     ],
 )
 def test_no_expression_takes_long(pattern: str) -> None:
-    before = time.process_time()
-    with contextlib.suppress(UnjudgedError):
-        assert not fits(pattern, Name("a" * 60 + "!"))
-    assert time.process_time() - before < 1
+    def judge() -> None:
+        with contextlib.suppress(UnjudgedError):
+            assert not fits(pattern, Name("a" * 60 + "!"))
+
+    assert steps(judge) < 50_000

@@ -26,7 +26,8 @@ def shown(launch: Launch) -> tuple[dict[str, object], list[str]]:
     [
         ('os.environ.update({"X": "1"}, Y="2")\nLLM("m")', {"X": "1", "Y": "2"}, []),
         ('os.environ |= {"X": "1"}\nLLM("m")', {"X": "1"}, []),
-        ('os.putenv("X", "1")\nLLM("m")', {"X": "1"}, []),
+        ('os.putenv("X", "1")\nLLM("m")', {"X": ...}, []),
+        ('os.environ["X"] = "1"\nos.unsetenv("X")\nLLM("m")', {"X": ...}, []),
         ('def test_a(monkeypatch):\n    monkeypatch.setenv("X", "1")\n    LLM("m")', {"X": "1"}, []),
         ('def test_b(monkeypatch):\n    monkeypatch.setenv("X", "1")\ndef test_a():\n    LLM("m")', {}, []),
         (

@@ -21,7 +21,8 @@ KNOWN = {head.rpartition(":")[0] for head, _, _ in _PARTS if head.endswith(": kn
 Run = tuple[list[str], dict[str, str]]
 _VLLM = r"""#!/bin/sh
 [ "$1" = serve ] || exit 0
-{ printf 'RUN\0'; printf '%s\0' "$@"; printf 'ENV\0'; env -0 | grep -z '^VLLM_'; } >> "$NOTED"
+{ printf '%s\0' "$@"; printf 'ENV\0'; env -0 | grep -z '^VLLM_'; } > "$NOTED/$$"
+mv "$NOTED/$$" "$NOTED/$$.run"
 """
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
 
@@ -31,15 +32,15 @@ def runs_of(script: str, folder: Path) -> list[Run]:
     programs, here, noted = folder / "bin", folder / "here", folder / "noted"
     programs.mkdir()
     here.mkdir()
-    noted.touch()
+    noted.mkdir()
     (programs / "vllm").write_text(_VLLM, "utf-8")
     (programs / "vllm").chmod(0o755)
     environment = {"PATH": f"{programs}:/usr/bin:/bin", "NOTED": str(noted), "HOME": str(folder)}
     command = ["bash", "-c", script]
     subprocess.run(command, cwd=here, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=20)
     found: list[Run] = []
-    for part in noted.read_text("utf-8").split("RUN\0")[1:]:
-        words, variables = part.split("ENV\0")
+    for file in noted.glob("*.run"):
+        words, variables = file.read_text("utf-8").split("ENV\0")
         pairs = [text.split("=", 1) for text in variables.split("\0") if text]
         found.append((words.split("\0")[1:-1], dict(pairs)))
     return found

@@ -34,6 +34,7 @@ def environment(launch: Launch) -> dict[str, str]:
         ("EnvironmentFile=/x\nEnvironment=KV=fp8\nExecStart=vllm serve m ${KV}", ["m ?${KV}"]),
         ("ExecStart=/bin/sh -c 'exec vllm serve %i --x $$KV ${NO}'\nEnvironment=KV=1", ["?%i --x 1 ?${NO}"]),
         ('ExecStart=vllm serve m --x \'{"a": 1}\' --y "b c" \\x41', ['m --x {"a": 1} --y b c A']),
+        ("ExecStart=vllm serve {{ m }} --x '{{ a b }}{%c%}' {d} {{", ["?{{ m }} --x ?{{ a b }}{%c%} {d} {{"]),
         ("ExecStartPre=vllm serve no\nExecStart=/bin/true", []),
     ],
 )

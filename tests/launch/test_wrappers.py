@@ -45,6 +45,9 @@ from compatcheck.launch.command_line import launches_in_script
         "su - me -c 'vllm serve m'",
         "docker run $OPTS vllm/vllm-openai:v0.25.1 m",
         "docker container exec -e A=1 c vllm serve m",
+        "reserve run --gpus 2 -- vllm serve m",
+        "reserve -- A=1 env vllm serve m",
+        "just uvx-vllm vllm serve m",
         "exec standard-supervisor vllm serve m",
     ],
 )
@@ -67,6 +70,9 @@ def test_a_launch_behind_a_wrapper(command: str) -> None:
         "ssh host 'pgrep -f \"vllm serve\"'",
         'tmux new-session -d pkill -f "vllm serve m"',
         "nohup echo vllm serve m",
+        "git log -- vllm serve m",
+        "reserve -- echo vllm serve m",
+        "just --list vllm-serve",
         "command -v vllm serve",
         "env A=1 which vllm serve",
         "sudo killall -9 vllm serve",
@@ -115,3 +121,14 @@ def test_its_environment(script: str, environment: dict[str, str | None]) -> Non
     (launch,) = launches_in_script(f"export VLLM_A=1 VLLM_B=2\n{script}\n")
     found = {name: None if word.dynamic else word.text for name, word in launch.environment.items()}
     assert found == environment
+
+
+@pytest.mark.parametrize("wrapper", ["sudo", "env A=1", "eval", "$X sudo", "docker run a", "x --", "just a", "ssh h"])
+def test_wrappers_in_wrappers_end(wrapper: str) -> None:
+    assert launches_in_script(f"{wrapper} " * 3000 + "vllm serve m") == []
+
+
+def test_shells_in_shells() -> None:
+    script = 'ssh h \'nohup bash -c "sudo env A=1 sh -c \\"nice -n 5 timeout 5 vllm serve m\\""\''
+    (launch,) = launches_in_script(script)
+    assert [word.text for word in launch.words] == ["m"]

@@ -23,6 +23,8 @@ class _Stage(msgspec.Struct):
     environment: dict[str, Word] = {}
     version: Word | None = None
     """The release that a RUN installs."""
+    arguments: dict[str, str] = {}
+    """ARG with a default, which holds where the build is not told otherwise."""
     entrypoint: tuple[str, Word] | None = None
     """Form (exec or shell) and the text, with its place."""
     command: tuple[str, Word] | None = None
@@ -45,16 +47,14 @@ class Dockerfile:
             if name == "FROM":
                 stages.append(_stage(word, stages, defaults))
             elif name == "ARG":
-                pair = assignment(word)
-                if pair is not None and not stages:
-                    defaults[pair[0]] = pair[1].text.strip().strip("'\"")
+                _argue(word, stages, defaults)
             elif not stages:
                 continue
             elif name == "RUN":
                 installed = [pinned_version(c) for c in _run(word)]
                 stages[-1].version = next((v for v in reversed(installed) if v is not None), stages[-1].version)
             elif name == "ENV":
-                stages[-1].environment |= _environment(word)
+                stages[-1].environment |= _environment(word, _known(stages[-1], word))
             else:
                 value = ("exec" if word.text.lstrip().startswith("[") else "shell", word)
                 if name == "CMD":
@@ -79,7 +79,7 @@ def _stage(word: Word, before: list[_Stage], defaults: dict[str, str]) -> _Stage
     parent = next((stage for stage in reversed(before) if stage.name and stage.name == words[0].text), None)
     if parent is None:
         return _Stage(name=name, image=words[0])
-    return msgspec.structs.replace(parent, name=name, environment=dict(parent.environment))
+    return msgspec.structs.replace(parent, name=name, environment=dict(parent.environment), arguments={})
 
 
 def _instructions(text: str) -> list[tuple[str, Word]]:
@@ -122,11 +122,36 @@ def _run(word: Word) -> list[list[Word]]:
     return found
 
 
-def _environment(word: Word) -> dict[str, Word]:
-    words = [w for command in commands(word.text, word.line, word.column) for w in command]
+def _argue(word: Word, stages: list[_Stage], defaults: dict[str, str]) -> None:
+    """Note `ARG NAME=default`, in a stage or in front of all; `ARG NAME` in a stage takes what stands in front."""
+    known = _known(stages[-1], word) if stages else dict(defaults)
+    for argument in (w for command in commands(word.text, word.line, word.column, known) for w in command):
+        pair = assignment(argument)
+        name = pair[0] if pair is not None else argument.text
+        value = (
+            None if argument.dynamic else pair[1].text if pair is not None else defaults.get(name) if stages else None
+        )
+        given = stages[-1].arguments if stages else defaults
+        given.pop(name, None)
+        if value is not None:
+            given[name] = value
+
+
+def _known(stage: _Stage, word: Word) -> dict[str, str]:
+    """Return what `$NAME` stands for in an instruction, where one is in it: ENV comes before ARG."""
+    if "$" not in word.text:
+        return {}
+    environment = {name: word.text for name, word in stage.environment.items() if not word.dynamic}
+    arguments = {name: value for name, value in stage.arguments.items() if name not in stage.environment}
+    return arguments | environment
+
+
+def _environment(word: Word, known: dict[str, str]) -> dict[str, Word]:
+    words = [w for command in commands(word.text, word.line, word.column, known) for w in command]
     pairs = [assignment(w) for w in words]
     if words and pairs[0] is None and len(words) >= 2:  # the old form: ENV NAME value
-        return {words[0].text: words[1]}
+        text = " ".join(word.text for word in words[1:])
+        return {words[0].text: msgspec.structs.replace(words[1], text=text, dynamic=any(w.dynamic for w in words[1:]))}
     return {pair[0]: pair[1] for pair in pairs if pair is not None}
 
 

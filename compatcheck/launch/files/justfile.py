@@ -17,13 +17,13 @@ _SHELL = re.compile(r"^#!.*?\b(?:ba|da|z|k|a)?sh\b")
 
 
 class Justfile:
-    """Recipes of justfile, .justfile and *.just."""
+    """Recipes of justfile, .justfile, *.just and *.justfile."""
 
     name = "justfile"
 
     def takes(self, path: str, text: str) -> bool:
         name = path.rsplit("/", 1)[-1].lower()
-        return name in ("justfile", ".justfile") or name.endswith(".just")
+        return name == "justfile" or name.endswith((".justfile", ".just"))
 
     def launches(self, text: str) -> list[Launch]:
         scripts = Scripts()

@@ -177,7 +177,9 @@ class Changes:
             value = args[1] if len(args) > 1 else None
             kind: Literal["set", "remove"] = "remove" if called in ("delenv", "unsetenv") else "set"
             until = self._until(owner)
-            change = Change(place, node, kind, args[0] if args else None, value, undone=undone, until=until)
+            variable = args[0] if args else None
+            perhaps = not undone  # processes that vLLM starts may see it, this one, by its `os.environ`, does not
+            change = Change(place, node, kind, variable, value, undone=undone, until=until, perhaps=perhaps)
             self.of.setdefault(PROCESS, []).append(change)
             return
         if called in ("setitem", "delitem") and len(args) > 1 and self.key(args[0]) is not None:

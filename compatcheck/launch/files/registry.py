@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from compatcheck.launch.files.compose import Compose
 from compatcheck.launch.files.dockerfile import Dockerfile
 from compatcheck.launch.files.justfile import Justfile
@@ -36,6 +38,13 @@ READERS: list[Reader] = [
 ]
 
 
+FILLED_IN: list[Reader] = [SystemdUnit(), PodmanQuadlet(), ShellScript()]
+"""Readers of files that may be templates of such files as well, `vllm.container.j2`."""
+_TEMPLATE = re.compile(r"\.(?:j2|tmpl|tpl)$", re.I)
+
+
 def reader_for(path: str, text: str) -> Reader | None:
     """Return the reader of a file, or None where no reader takes it."""
-    return next((reader for reader in READERS if reader.takes(path, text)), None)
+    name = _TEMPLATE.sub("", path)
+    readers = READERS if name == path else FILLED_IN
+    return next((reader for reader in readers if reader.takes(name, text)), None)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
-from compatcheck.launch.command_line import launches_in_script
 from compatcheck.launch.files.slurm_directives import gpu_of_job
+from compatcheck.launch.files.templated import launches_in_text
 from compatcheck.launch.model import Launch
-
-_SHEBANG = re.compile(r"^#!\s*\S*(?:/|env\s+)(?:ba|da|z|k|a)?sh\b")
-
+from compatcheck.launch.programs import SHEBANG
 
 NAMES = (".sh", ".bash", ".zsh", ".sbatch", ".slurm")
 
@@ -22,9 +18,9 @@ class ShellScript:
     name = "shell"
 
     def takes(self, path: str, text: str) -> bool:
-        return path.endswith(NAMES) or bool(_SHEBANG.match(text))
+        return path.endswith(NAMES) or bool(SHEBANG.match(text))
 
     def launches(self, text: str) -> list[Launch]:
         gpu = gpu_of_job(text)
-        found = launches_in_script(text)
+        found = launches_in_text(text)
         return [launch if launch.gpu is not None else msgspec.structs.replace(launch, gpu=gpu) for launch in found]

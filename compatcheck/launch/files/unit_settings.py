@@ -19,8 +19,10 @@ from compatcheck.launch.words import assignment
 
 _SECTION = re.compile(r"\s*\[([^\]]*)\]\s*$")
 _SETTING = re.compile(r"\s*([A-Za-z][\w-]*)\s*=\s*")
-_PLAIN = re.compile(r"[^\s'\"\\$%]+")
-_INSIDE = {"'": re.compile(r"[^'\\$%]+"), '"': re.compile(r'[^"\\$%]+')}
+_PLAIN = re.compile(r"[^\s'\"\\$%{]+")
+_INSIDE = {"'": re.compile(r"[^'\\$%{]+"), '"': re.compile(r'[^"\\$%{]+')}
+_TEMPLATE = re.compile(r"\{\{[^{}]*\}\}|\{%[^{}%]*%\}")
+"""What Ansible and others fill in."""
 _VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)\}|\$([A-Za-z_]\w*)|\$\{[^{}]*\}")
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|(.))", re.S)
 _ESCAPES = {"n": "\n", "t": "\t", "s": " ", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
@@ -118,6 +120,9 @@ class UnitWords:
                 at += 1
             elif char == "\\" and (match := _ESCAPE.match(text, at)) is not None:
                 parts.append(chr(int(match[1], 16)) if match[1] else _ESCAPES.get(match[2], match[2]))
+                at = match.end()
+            elif char == "{" and (match := _TEMPLATE.match(text, at)) is not None:
+                parts.append(self.scripts.unknown(match[0]))
                 at = match.end()
             elif char == "%" and at + 1 < len(text):
                 parts.append("%" if text[at + 1] == "%" else self.scripts.unknown(text[at : at + 2]))
