@@ -30,6 +30,9 @@ _ESCAPES = {"n": "\n", "t": "\t", "'": "'", '"': '"', "r": "\r"}
 class WordReader(BracketReader):
     """Reads words; what only the shell knows is marked in them."""
 
+    shell = True
+    """Whether a shell reads the text; other programs that split one know no comments and no continued lines."""
+
     def __init__(
         self,
         text: str,
@@ -72,7 +75,7 @@ class WordReader(BracketReader):
         self._fresh()
 
     def _escape(self) -> None:
-        if self._peek(1) == "\n" or (self._peek(1) == "\r" and self._peek(2) == "\n"):
+        if self.shell and (self._peek(1) == "\n" or (self._peek(1) == "\r" and self._peek(2) == "\n")):
             self._skip(2 if self._peek(1) == "\n" else 3)
             return
         self._begin()
@@ -125,7 +128,7 @@ class WordReader(BracketReader):
                 self._next()
                 self.part.append(self._next())
             elif char == "\\" and self._peek(1) == "\n":
-                self._skip(2)
+                self._skip(2 if self.shell else 1)
             elif char == "$":
                 self._dollar(quoted=True)
             elif char == "`":

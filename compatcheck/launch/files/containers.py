@@ -6,6 +6,7 @@ in: whatever is found of the container, the rest of it stays open.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import msgspec
@@ -15,9 +16,10 @@ from compatcheck.launch.command_line import in_container
 from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.placeholders import is_open, is_reference, unveiled, veiled_values, with_defaults
 from compatcheck.launch.templates import veiled
-from compatcheck.launch.words import assignment, commands
+from compatcheck.launch.words import assignment, split
 from compatcheck.launch.yaml_lenient import Node, starts_of
 
+_ALONE = re.compile(r"(?<![\\\n])\n[ \t]*(--[a-z][\w-]*)")
 Fill = Callable[[Word], Word]
 """What the program that reads the file puts in place of its references, before any shell sees the text."""
 
@@ -40,7 +42,7 @@ def named(title: str, node: Node) -> Word:
 def words_of(
     node: Node | None, lines: list[str], elsewhere: list[Word], title: str, fill: Fill = lambda word: word
 ) -> list[Word] | None:
-    """Return a command given as a list, or as one text that is split as a shell would; None where there is none."""
+    """Return a command given as a list, or as one text that is split into words; None where there is none."""
     if node is None or node.is_null():
         return None
     if isinstance(node.value, list):
@@ -50,7 +52,7 @@ def words_of(
         elsewhere.append(named(title, node))
         return []
     word = veiled(fill(Word(text, node.line, node.column, starts=starts_of(node, lines))))
-    return [word for command in commands(word.text, starts=word.starts) for word in command]
+    return split(word.text, word.starts)
 
 
 def _item(item: Node, lines: list[str], fill: Fill) -> Word:
@@ -105,6 +107,15 @@ def _unset(node: Node) -> Word:
     return Word(node.text() or "", node.line, node.column, dynamic=True)
 
 
+def lines_alone(script: str, place: Node | Word) -> list[Word]:
+    """Return the first line of options that no backslash joins to the line before, if any.
+
+    A shell takes it for a command; other programs that split a text, and whoever wrote it, for options of the launch.
+    """
+    found = _ALONE.search(script)
+    return [Word(f"the line of {found[1]}", place.line, place.column, dynamic=True)] if found else []
+
+
 def image_of(node: Node | None) -> Node | None:
     """Return an image that is one text, or a chart's `repository:` and `tag:`."""
     repository, tag = (node.get("repository"), node.get("tag")) if node is not None else (None, None)
@@ -132,13 +143,15 @@ def launches_of(
     if picture is not None and docker.is_other_platform(picture.text):
         return []
     here = Word("", place.line, place.column)
+    scripts = [word for word in (*(entrypoint or ()), *(command or ())) if "\n" in word.text.strip()]
+    open_ = [*(elsewhere or ()), *(part for word in scripts for part in lines_alone(word.text, word))]
     found = in_container(command or [], veiled_values(environment), picture, entrypoint, place=here)
     return [
         msgspec.structs.replace(
             unveiled(launch),
             gpu=gpu if launch.gpu is None else launch.gpu,
             env_files=(*launch.env_files, *env_files),
-            elsewhere=(*launch.elsewhere, *(elsewhere or ())),
+            elsewhere=(*launch.elsewhere, *open_),
         )
         for launch in found
     ]

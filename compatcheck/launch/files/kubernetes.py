@@ -15,7 +15,8 @@ from compatcheck.launch.files.yaml_scripts import launches_in_scalars
 from compatcheck.launch.model import Launch
 from compatcheck.launch.yaml_lenient import Node
 
-_PODS = frozenset({"containers", "initContainers", "ephemeralContainers"})
+_PODS = ("containers", "initContainers", "ephemeralContainers")
+"""An init container may be one that runs beside the others (restartPolicy: Always)."""
 
 
 class Kubernetes:
@@ -43,7 +44,10 @@ class Kubernetes:
             elif kind_of(document) == "LLMInferenceService":
                 found += launches_of_llm_service(document, lines, maps)
             elif not services.uses(document):
-                found += launches_in_values(document, lines) or _pods(document, lines, maps) or _others(document, lines)
+                found += launches_in_values(document, lines) or [
+                    *_pods(document, lines, maps),
+                    *_others(document, lines),
+                ]
         return sorted(found, key=lambda launch: (launch.line, launch.column))
 
 
@@ -72,11 +76,10 @@ def _without_pods(node: Node) -> Node:
 def _pods(document: Node, lines: list[str], maps: Maps) -> list[Launch]:
     found: list[Launch] = []
     for node in document.walk():
-        containers = node.get("containers")
-        if containers is not None and isinstance(containers.value, list):
-            gpu = gpu_of(node)
-            for container in containers.value:
-                found += Pod(container, lines, maps).launches(gpu)
+        lists = [part for key in _PODS if (part := node.get(key)) is not None and isinstance(part.value, list)]
+        gpu = gpu_of(node) if lists else None
+        for container in (one for part in lists for one in part.items()):
+            found += Pod(container, lines, maps).launches(gpu)
         model = node.get("model")  # KServe's predictor: a container without the list around it
         if model is not None and model.get("image") is not None and model.get("args") is not None:
             found += Pod(model, lines, maps).launches(gpu_of(node))
