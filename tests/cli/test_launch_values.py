@@ -11,6 +11,7 @@ from tests.cli.test_launch_own_backends import at
 from tests.cli.test_launch_unknowns import ask, codes, scan
 
 VALUE, PARSER, CHOICE = "launch-config-value", "launch-bad-value", "launch-bad-choice"
+MODULE = '{"kv_connector": "X", "kv_role": "kv_both", "kv_connector_module_path": "a"}'
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,13 @@ VALUE, PARSER, CHOICE = "launch-config-value", "launch-bad-value", "launch-bad-c
         (("--kernel-config", '{"linear_backend": 5}'), VALUE),
         (("--gpu-memory-utilization", "nan"), VALUE),
         (("--kv-transfer-config", '{"kv_role": "both"}'), VALUE),
+        (("--kv-transfer-config", '{"kv_connector": 5, "kv_role": "kv_both"}'), VALUE),
+        (("--kv-transfer-config", '{"kv_connector": "NixlConnector"}'), VALUE),
+        (("--kv-transfer-config", '{"kv_connector": "NixlConnector", "kv_role": "kv_both"}'), None),
+        (
+            ("--kv-transfer-config", '{"kv_connector": "X", "kv_role": "kv_both", "kv_connector_module_path": ""}'),
+            None,
+        ),
     ],
 )
 def test_what_is_refused(cli: Cli, options: tuple[str, ...], code: str | None) -> None:
@@ -97,3 +105,29 @@ def test_python_keywords(cli: Cli, tmp_path: Path, keywords: str, code: str | No
     document = scan(cli, tmp_path / "a.py", text, "--vllm", "0.33.0")[1]
     assert [d["code"] for d in document["diagnostics"]] == ([code] if code else [])
     assert document["launches"][0]["verdict"] == ("unsupported" if code else "supported")
+
+
+@pytest.mark.parametrize(
+    ("name", "release", "open_"),
+    [
+        ("Nope", "0.33.0", True),
+        ("NixlPullConnector", "0.23.0", True),
+        ("NixlPullConnector", "0.24.0", False),
+        ("P2pNcclConnector", "0.23.0", False),
+        ("P2pNcclConnector", "0.24.0", True),
+        ("LMCacheConnectorV1", "0.18.1", False),
+    ],
+)
+def test_kv_connectors_that_a_release_registers(cli: Cli, name: str, release: str, open_: bool) -> None:
+    config = f'{{"kv_connector": "{name}", "kv_role": "kv_both"}}'
+    command = ("vllm", "serve", "Qwen/Qwen3-8B", "--kv-transfer-config", config)
+    missing = ask(cli, *at("9.0", release), "--", *command)[1].get("missing", [])
+    assert missing == ([f"whether anything registers the KV connector {name}"] if open_ else [])
+
+
+def test_what_older_releases_do_not_refuse_is_not_called_accepted(cli: Cli) -> None:
+    command = ("vllm", "serve", "Qwen/Qwen3-8B", "-tp", "0")
+    (finding,) = ask(cli, "--no-host", "--sm", "9.0", "--", *command)[1]["findings"]
+    assert finding["message"].endswith("The release is only assumed; it is not refused there by 0.18.1 to 0.22.1.")
+    roles = ask(cli, *at("9.0", "0.33.0"), "--", *command[:3], "--kv-transfer-config.kv_role", "both")[1]["findings"]
+    assert "one of kv_producer, kv_both, kv_consumer, found" in roles[0]["message"]
