@@ -101,7 +101,7 @@ class WordReader(BracketReader):
             self._backquoted()
         elif char in "{,}":
             self.braces = 1 if char == "{" else 2 if char == "," and self.braces else self.braces
-            self.dynamic = self.dynamic or (char == "}" and self.braces == 2)
+            self.dynamic = self.dynamic or (char == "}" and self.braces == 2 and self.shell)
             self.part.append(self._next())
         else:
             run = ORDINARY.match(self.text, self.at)

@@ -128,3 +128,31 @@ def test_what_older_releases_do_not_refuse_is_not_called_accepted(cli: Cli) -> N
     assert finding["message"].endswith("The release is only assumed; it is not refused there by 0.18.1 to 0.22.1.")
     roles = ask(cli, *at("9.0", "0.33.0"), "--", *command[:3], "--kv-transfer-config.kv_role", "both")[1]["findings"]
     assert "one of kv_producer, kv_both, kv_consumer, found" in roles[0]["message"]
+
+
+@pytest.mark.parametrize(
+    ("config", "release", "code"),
+    [
+        ('{"bogus": 1}', "0.33.0", "launch-config-key"),
+        ('{"method": "ngram", "num-speculative-tokens": 2}', "0.33.0", None),
+        ('{"kv_cache_dtype": "auto", "method": "ngram", "num_speculative_tokens": 2}', "0.26.0", None),
+        ('{"kv_cache_dtype": "auto", "method": "ngram", "num_speculative_tokens": 2}', "0.25.1", "launch-config-key"),
+        ('{"method": "nope", "num_speculative_tokens": 2}', "0.33.0", VALUE),
+        ('{"method": 5, "num_speculative_tokens": 2}', "0.33.0", VALUE),
+        ('{"method": "ngram", "num_speculative_tokens": "x"}', "0.33.0", VALUE),
+        ('{"method": "ngram", "num_speculative_tokens": 0}', "0.33.0", VALUE),
+        ('{"model": ["a"], "num_speculative_tokens": 2}', "0.33.0", VALUE),
+    ],
+)
+def test_what_the_speculative_configuration_refuses(cli: Cli, config: str, release: str, code: str | None) -> None:
+    command = ("vllm", "serve", "Qwen/Qwen3-8B", "--speculative-config", config)
+    document = ask(cli, *at("9.0", release), "--", *command)[1]
+    assert codes(document, "unsupported") == ({code} if code else set())
+
+
+def test_a_method_of_some_releases_leaves_the_release_open(cli: Cli) -> None:
+    config = '{"method": "medusa", "model": "org/heads", "num_speculative_tokens": 2}'
+    command = ("vllm", "serve", "Qwen/Qwen3-8B", "--speculative-config", config)
+    document = ask(cli, "--no-host", "--sm", "9.0", "--", *command)[1]
+    assert (document["verdict"], document["missing"]) == ("unknown", ["engine_version"])
+    assert any("not refused there by 0.18.1 to 0.32.0" in finding["message"] for finding in document["findings"])

@@ -27,10 +27,13 @@ def only(file: str, text: str) -> Launch:
         ("|-\n      M \\\n      --seed 1", ["M", "\n--seed", "1"]),
         ("M --seed 1 && echo done", ["M", "--seed", "1"]),
         ("M --served-model-name a#b", ["M", "--served-model-name", "a#b"]),
+        ("M -sc {a,b}", ["M", "-sc", "{a,b}"]),
     ],
 )
 def test_compose_is_no_shell(command: str, words: list[str]) -> None:
-    assert [word.text for word in only("compose.yaml", SERVICE % command).words] == words
+    found = only("compose.yaml", SERVICE % command).words
+    assert [word.text for word in found] == words
+    assert not any(word.dynamic for word in found)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +54,9 @@ def test_lines_of_options_that_nothing_joins(file: str, text: str, elsewhere: li
 WORKFLOW = """\
 apiVersion: argoproj.io/v1alpha1
 kind: WorkflowTemplate
+metadata: {annotations: {command: vllm serve X}}
 spec:
+  workflowMetadata: {annotations: {command: vllm serve X}}
   templates:
   - script: {image: "vllm/vllm-openai:v0.33.0", source: vllm serve A}
   - containerSet: {containers: [{image: "vllm/vllm-openai:v0.33.0", command: [vllm, serve, B]}]}

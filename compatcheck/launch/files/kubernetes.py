@@ -18,6 +18,8 @@ from compatcheck.launch.yaml_lenient import Node
 _PODS = ("containers", "initContainers", "ephemeralContainers")
 """An init container may be one that runs beside the others (restartPolicy: Always)."""
 
+_READ = ("metadata", "annotations", "labels")
+
 
 class Kubernetes:
     """`containers:` wherever a pod specification stands, and what KServe and Ray put in its place."""
@@ -64,12 +66,12 @@ def _others(document: Node, lines: list[str]) -> list[Launch]:
 
 
 def _without_pods(node: Node) -> Node:
-    """Return a node without the containers of pods in it, which were looked at."""
+    """Return a node without the containers of pods in it, which were looked at, and without what people read."""
     if isinstance(node.value, list):
         return msgspec.structs.replace(node, value=[_without_pods(item) for item in node.value])
     if not isinstance(node.value, dict):
         return node
-    kept = {key: _without_pods(value) for key, value in node.value.items() if key not in _PODS}
+    kept = {key: _without_pods(value) for key, value in node.value.items() if key not in (*_PODS, *_READ)}
     return msgspec.structs.replace(node, value=kept)
 
 
