@@ -148,7 +148,7 @@ def _no_number(name: str, value: str, table: str, release: EngineRelease) -> Fin
     known = release.version is not None and release.outside is None
     return findings.make(
         "launch-bad-variable",
-        "The variable takes a whole number",
+        "A variable with a value that the release refuses",
         f"vLLM {table} reads {name} as a whole number, and {value!r} is none: the engine stops when it reads it.",
         effect="unsupported" if known else "note",
         bites="init",

@@ -177,6 +177,15 @@ def _kv_offloading(facts: OptionFacts, setting: Setting) -> str:
     return "KV offloading runs through a KV connector"
 
 
+def _own_class(facts: OptionFacts, setting: Setting) -> str:
+    """Leave open what a class of somebody else's does that stands in for one of the engine's."""
+    names = setting.value.values() if isinstance(setting.value, dict) else [setting.value]
+    if any(name not in (None, "", "auto") for name in names):
+        own = ", ".join(map(str, names))
+        facts.report(setting, "unknown", "it is no part of the release", f"what {setting.option} {own:.60} does")
+    return "a class that stands in for one of the engine's"
+
+
 def _quantization(facts: OptionFacts, setting: Setting) -> str:
     if setting.value not in (None, "", "None"):
         facts.set("weight_quantization", str(setting.value), setting)
@@ -331,6 +340,8 @@ HANDLERS: dict[str, Callable[[OptionFacts, Setting], str]] = {
     "--kv-transfer-config": _kv_transfer,
     "--kv-offloading-size": _kv_offloading,
     "--quantization": _quantization,
+    "--model-class-overrides": _own_class,
+    "--worker-cls": _own_class,
     "--hf-overrides": _hf_overrides,
     "--hf-config-path": _hf_config_path,
     "--language-model-only": _language_model_only,

@@ -156,3 +156,20 @@ def test_a_method_of_some_releases_leaves_the_release_open(cli: Cli) -> None:
     document = ask(cli, "--no-host", "--sm", "9.0", "--", *command)[1]
     assert (document["verdict"], document["missing"]) == ("unknown", ["engine_version"])
     assert any("not refused there by 0.18.1 to 0.32.0" in finding["message"] for finding in document["findings"])
+
+
+@pytest.mark.parametrize(
+    ("options", "missing"),
+    [
+        (("--worker-cls", "auto"), []),
+        (("--worker-cls", "a.Worker"), ["what --worker-cls a.Worker does"]),
+        (("--model-class-overrides", "{}"), []),
+        (
+            ("--model-class-overrides", '{"Qwen3ForCausalLM": "a:Model"}'),
+            ["what --model-class-overrides a:Model does"],
+        ),
+    ],
+)
+def test_classes_that_stand_in_for_the_engines(cli: Cli, options: tuple[str, ...], missing: list[str]) -> None:
+    document = ask(cli, *at("9.0", "0.33.0"), "--", "vllm", "serve", "Qwen/Qwen3-8B", *options)[1]
+    assert document.get("missing", []) == missing
