@@ -12,6 +12,7 @@ from typing import Any
 
 from compatcheck.launch import findings
 from compatcheck.launch.experts import has_experts
+from compatcheck.launch.linear_shapes import positive
 from compatcheck.resolve.verdict import Finding, FindingSource
 
 _PADDED_TO = 64
@@ -37,7 +38,7 @@ _DENSE = frozenset(
 
 def width_finding(name: str | None, text: Mapping[str, Any], ranks: int) -> Finding | None:
     """Return the finding for an MLP that the ranks do not divide, where it is known that they have to."""
-    width = _number(text, "intermediate_size")
+    width = positive(text, "intermediate_size")
     if width is None or width % ranks == 0 or text.get("model_type") not in _DENSE or has_experts(text):
         return None
     return findings.make(
@@ -59,17 +60,12 @@ def open_widths(text: Mapping[str, Any], ranks: int) -> list[str]:
 
     Layers of a model may stay whole, experts be spread rather than split, and the vocabulary be kept on every rank.
     """
-    vocabulary = _number(text, "vocab_size")
+    vocabulary = positive(text, "vocab_size")
     padded = None if vocabulary is None else -(-vocabulary // _PADDED_TO) * _PADDED_TO
     names = ["moe_intermediate_size"] if has_experts(text) else ["intermediate_size"]
-    sizes = [(name, _number(text, name)) for name in names] + [("padded vocab_size", padded)]
+    sizes = [(name, positive(text, name)) for name in names] + [("padded vocab_size", padded)]
     return [
         f"whether {ranks} ranks take {name} {size}, which they do not divide"
         for name, size in sizes
         if size is not None and size % ranks
     ]
-
-
-def _number(text: Mapping[str, Any], name: str) -> int | None:
-    value = text.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

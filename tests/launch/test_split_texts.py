@@ -45,6 +45,9 @@ def test_compose_is_no_shell(command: str, words: list[str]) -> None:
         ("swap.yaml", "cmd: |\n  vllm serve M \\\n    --seed 1\n", []),
         ("swap.yaml", "cmd: >\n  vllm serve M\n  --seed 1\n", []),
         ("swap.yaml", "run: [vllm serve M, --seed 1]\n", ["the line of --seed"]),
+        ("swap.yaml", 'run: "vllm serve M\\n\\n--seed 1"\n', ["the line of --seed"]),
+        ("swap.yaml", "run: |\n  args=(\n  --seed 1\n  )\n  vllm serve M ${args[@]}\n", []),
+        ("swap.yaml", "run: |\n  cat <<EOF\n  --seed 1\n  EOF\n  vllm serve M\n", []),
     ],
 )
 def test_lines_of_options_that_nothing_joins(file: str, text: str, elsewhere: list[str]) -> None:

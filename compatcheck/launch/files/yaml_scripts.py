@@ -161,7 +161,7 @@ class _Walk:
             body += (node.text() or "") + "\n"
         word = veiled(filled(Word(body, starts=tuple(starts)), scope.environment))
         environment = veiled_values(scope.environment)
-        elsewhere = (*scope.elsewhere, *lines_alone(body, texts[0]))
+        elsewhere = (*scope.elsewhere, *lines_alone(word))
         return [
             msgspec.structs.replace(
                 with_image(unveiled(launch), scope.image),
