@@ -14,6 +14,7 @@ import msgspec
 
 from compatcheck.launch.flag_table import SWITCHES, Flag, FlagTable
 from compatcheck.launch.model import Setting, Word
+from compatcheck.launch.shell_patterns import PLACEHOLDER
 
 Problem = Literal["unknown", "ambiguous", "missing-value", "bad-value", "bad-choice", "unexpected", "unexpected-value"]
 
@@ -170,7 +171,8 @@ class _Parser:
         elif not values:
             self._add(flag, True, word)
         else:
-            self._add(flag, self._value(flag, values[0]), word, dynamic=values[0].dynamic)
+            given = _filled_in_later(flag, values[0])
+            self._add(flag, self._value(flag, given), word, dynamic=given.dynamic)
 
     def _values(self, flag: Flag) -> list[Word]:
         values: list[Word] = []
@@ -247,6 +249,12 @@ class _Parser:
         _merge(entry[1], value)
         if dynamic:
             self.dotted_open.add(flag.option)
+
+
+def _filled_in_later(flag: Flag, word: Word) -> Word:
+    """Return a value as one that is not known where it is no JSON only for a placeholder in it: `{"tokens": <K>}`."""
+    open_ = flag.kind == "json" and PLACEHOLDER.search(word.text) is not None and read_json(word.text) is _BAD
+    return msgspec.structs.replace(word, dynamic=True) if open_ else word
 
 
 _BAD = object()

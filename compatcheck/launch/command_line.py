@@ -12,7 +12,7 @@ from compatcheck.launch.help_request import asks_help
 from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.programs import CONTAINERS, ELSEWHERE, OTHERS, PYTHON, SCRIPT_TAKERS, SHELLS, TELLING
 from compatcheck.launch.shell_flow import is_prompt
-from compatcheck.launch.shell_patterns import HIDDEN
+from compatcheck.launch.shell_patterns import HIDDEN, UNKNOWN_PART
 from compatcheck.launch.shell_scanner import Command
 from compatcheck.launch.shell_setters import is_dotenv
 from compatcheck.launch.shell_variable import Variable
@@ -23,6 +23,8 @@ from compatcheck.launch.wrappers import environment_of, head_of, is_open_wrapper
 MAX_SHELLS = 3
 """How many `bash -c "..."` may nest."""
 SUBCOMMANDS = frozenset({"serve", "run-batch"})
+OMNI = "--omni"
+"""With it among the words vllm-omni takes the command over, with options of its own (its entrypoints/cli/main.py)."""
 BENCHMARKS = frozenset({"latency", "throughput"})
 _MODULES = re.compile(r"^vllm\.entrypoints\.(?:openai\.(?:api_server|run_batch)|api_server|cli\.main)$")
 _PINNED = re.compile(r"^(?:--(?:from|with)=)?vllm(?:\[[\w,-]*\])?(?:==|@)v?(\d[\w.]*)$")
@@ -62,7 +64,7 @@ def find_launches(words: list[Word], environment: dict[str, Word] | None = None,
     if first in CONTAINERS:
         return _container(words, env, depth)
     program, rest = _program(words)
-    if program is None or asks_help(rest):
+    if program is None or asks_help(rest) or any(word.text == OMNI for word in rest):
         return []
     return [Launch(program=program, words=tuple(rest), environment=env, line=words[0].line, column=words[0].column)]
 
@@ -224,8 +226,8 @@ def _module(words: list[Word]) -> tuple[str | None, list[Word]]:
     at = texts.index("-m") if "-m" in texts[:12] else len(texts)
     if at + 1 < len(words) and _MODULES.match(texts[at + 1]):
         rest = words[at + 2 :]
-        if texts[at + 1].endswith("cli.main") and rest and rest[0].text == "serve":
-            return "vllm serve", rest[1:]
+        if texts[at + 1].endswith("cli.main"):
+            return _program([Word("vllm"), *rest])
         return f"python -m {texts[at + 1]}", rest
     return None, []
 
@@ -263,7 +265,18 @@ def _script(word: Word, env: dict[str, Word], depth: int) -> list[Launch]:
     """Return the launches of a script that is one word."""
     if depth >= MAX_SHELLS:
         return []
-    return launches_in_script(word.text, word.line, word.column + 1, env, depth + 1, word.starts)
+    found = launches_in_script(word.text, word.line, word.column + 1, env, depth + 1, word.starts)
+    return [_with_open_quotes(launch) for launch in found] if word.dynamic else found
+
+
+def _with_open_quotes(launch: Launch) -> Launch:
+    """Return a launch of a script into which an outer shell puts what nobody knows, in whatever quotes it stands."""
+
+    def opened(word: Word) -> Word:
+        return msgspec.structs.replace(word, dynamic=True) if UNKNOWN_PART.search(word.text) else word
+
+    environment = {name: opened(word) for name, word in launch.environment.items()}
+    return msgspec.structs.replace(launch, words=tuple(map(opened, launch.words)), environment=environment)
 
 
 def _container(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch]:

@@ -193,10 +193,18 @@ def _quantization(facts: OptionFacts, setting: Setting) -> str:
     return "how the weights are quantised"
 
 
+PLUGINS = {"bitsandbytes": "vllm-bnb-plugin"}
+"""Methods that left the engine for a plugin of its project (docs/features/quantization/bnb.md@0.33.0)."""
+
+
 def _known_method(facts: OptionFacts, method: str, setting: Setting) -> None:
     """Find a method that the release does not have."""
     name, release = method.lower(), facts.release
     if takes_keyword("QuantizationMethods", name, facts.flags.release):
+        return
+    if name in PLUGINS:
+        plugin = PLUGINS[name]
+        facts.report(setting, "unknown", f"{name} comes with {plugin} only", f"whether {plugin} is installed")
         return
     accepted = with_keyword("QuantizationMethods", name) if release.version is None else None
     finding = refusals.of_quantization(name, facts.flags, accepted, release.outside)

@@ -7,7 +7,7 @@ import re
 UNCLOSED = "\u2026 (the quote is not closed)"
 """Ends a word whose quote nothing closes."""
 ELLIPSES = frozenset({"...", "\u2026", "[...]", "[options]", "[OPTIONS]"})
-HEREDOC = re.compile(r"<<(-?)[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?([\w.!%@+-]+))")
+HEREDOC = re.compile(r"(?<!<)<<(?!<)(-?)[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?([\w.!%@+-]+))")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^\]\n]*\])?(\+?)=", re.S)
 """The start of `NAME=value`, `NAME+=value` and `NAME[index]=value`."""

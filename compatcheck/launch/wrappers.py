@@ -90,7 +90,7 @@ def head_of(words: list[Word]) -> int | None:
             continue
         if places or _NUMBER.match(word.text):
             places -= 1
-        elif not optional and name not in ("kubectl", "oc"):
+        elif not optional and name not in ("kubectl", "oc") and not _starts(words, index + 1):
             return None
     return None
 
@@ -98,7 +98,7 @@ def head_of(words: list[Word]) -> int | None:
 def _starts(words: list[Word], index: int) -> bool:
     """Return whether vLLM's own command stands here."""
     following = words[index + 1].text if index + 1 < len(words) else ""
-    return name_of(words[index]).partition("@")[0] == "vllm" and following in SUBCOMMANDS
+    return following in SUBCOMMANDS and name_of(words[index]).partition("@")[0] == "vllm"
 
 
 def _known(words: list[Word], index: int) -> bool:

@@ -249,6 +249,8 @@ class Engine(Strict, frozen=True, kw_only=True):
     plugin_backends: dict[str, str] = {}
     """Names of the engine's registry behind which a plugin puts a class of its own -> what each is."""
     mla_prefill_backends: dict[str, Backend]
+    other_mla_prefill_backends: dict[str, str] = {}
+    """Names of the engine's registry that are no MLA prefill backends for CUDA -> what each is."""
     priorities: list[PriorityList]
     mla_prefill_priorities: list[PriorityList]
     mla_model_types: list[ModelTypes]

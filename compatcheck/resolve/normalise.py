@@ -206,7 +206,11 @@ def _known_names(matrix: Matrix, engine: Engine, values: dict[str, Any], problem
         known = list(engine.backends)
         problems.append(("backend", f"no release of {engine.title} has a backend {backend}.{nearest(backend, known)}"))
     prefill = values.get("mla_prefill_backend")
-    if prefill is not None and prefill not in engine.mla_prefill_backends:
+    if prefill in engine.other_mla_prefill_backends:
+        what = engine.other_mla_prefill_backends[prefill]
+        said = f"{prefill} is {what}; the matrix covers {engine.title}'s CUDA backends only"
+        problems.append(("mla_prefill_backend", said))
+    elif prefill is not None and prefill not in engine.mla_prefill_backends:
         known = list(engine.mla_prefill_backends)
         said = f"no release of {engine.title} has an MLA prefill backend {prefill}.{nearest(prefill, known)}"
         problems.append(("mla_prefill_backend", f"{said} Known: {', '.join(known)}"))

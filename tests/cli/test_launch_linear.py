@@ -295,6 +295,10 @@ def test_quantisation_methods(cli: Cli, model: Path) -> None:
         assert code == 1
         fix = next(f["fix"] for f in document["findings"] if f["code"] == "launch-unknown-quantization")
         assert fix == f"Did you mean {near}?"
+    for release, expected in (("0.27.1", 0), ("0.28.0", 3)):
+        code, document = ask(cli, "9.0", release, "vllm", "serve", "Qwen/Qwen3-8B", "-q", "bitsandbytes")
+        assert code == expected
+    assert document["missing"] == ["whether vllm-bnb-plugin is installed"]
     write(model, {"quant_method": "own_method"})
     code, document = ask(cli, "9.0", "0.33.0", "vllm", "serve", "m")
     assert (code, document["missing"]) == (3, ["whether quant_method own_method is read"])

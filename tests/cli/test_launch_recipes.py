@@ -131,7 +131,7 @@ def test_commands_in_python(cli: Cli, tmp_path: Path) -> None:
     )
     document = scan(cli, tmp_path / "a.py", text, "--sm", "9.0")
     verdicts = [(launch["line"], launch["verdict"]) for launch in document["launches"]]
-    assert verdicts == [(3, "unsupported"), (5, "supported"), (6, "unknown")]
+    assert verdicts == [(3, "unsupported"), (4, "supported"), (5, "supported"), (6, "unknown")]
 
 
 @pytest.mark.parametrize(

@@ -130,3 +130,18 @@ def test_folded_choices() -> None:
             assert [s.value for s in parsed.settings] == [value]
     parsed = parse_arguments((Word("--dcp-comm-backend", 1, 1), Word("A2A", 1, 9)), table("0.33.0"))
     assert [p.kind for p in parsed.problems] == ["bad-choice"]
+
+
+@pytest.mark.parametrize(
+    ("value", "open_"),
+    [
+        ('{"num_speculative_tokens": <K>}', True),
+        ('{"sizes": [<sizes of the table>]}', True),
+        ('{"method": "<think>"}', False),
+        ('{"num_speculative_tokens": K}', False),
+    ],
+)
+def test_a_placeholder_in_json(value: str, open_: bool) -> None:
+    parsed = parse_arguments(words(["m", "--speculative-config", value]), table("0.33.0"))
+    assert parsed.settings[-1].dynamic is open_
+    assert bool(parsed.problems) is (value.endswith(" K}"))

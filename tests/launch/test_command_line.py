@@ -85,3 +85,17 @@ def test_the_container_brings_environment_and_image() -> None:
     brought = brought_by(launch.image.text)
     assert brought is not None
     assert brought.vllm == "0.31.0"
+
+
+@pytest.mark.parametrize(
+    ("rest", "programs"),
+    [("serve m", ["vllm serve"]), ("bench throughput --model m", ["vllm bench throughput"]), ("bench forward m", [])],
+)
+def test_the_module_behind_the_command(rest: str, programs: list[str]) -> None:
+    found = launches_in_script(f"torchrun --nproc-per-node=4 -m vllm.entrypoints.cli.main {rest}")
+    assert [launch.program for launch in found] == programs
+
+
+def test_what_vllm_omni_takes_over_is_no_launch_of_vllm() -> None:
+    assert launches_in_script("vllm serve m --omni --cache-backend x") == []
+    assert launches_in_script("vllm serve m --omni-x")

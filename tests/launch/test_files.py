@@ -212,7 +212,7 @@ def test_other_platforms_are_left_alone() -> None:
     [
         ("compose.yaml", "services:\n  a: [\n", (3, 1)),
         ("a.yaml", "containers:\n  {{ toYaml }}\n  - b", (3, 3)),
-        ("a.py", "x = (\n", (1, 5)),
+        ("a.py", "LLM = (\n", (1, 7)),
     ],
 )
 def test_what_cannot_be_read_says_where(path: str, text: str, place: tuple[int, int]) -> None:

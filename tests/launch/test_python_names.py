@@ -70,6 +70,7 @@ def test_what_a_name_holds_where_it_is_used(text: str, known: dict[str, object])
         "try:\n    from vllm import LLM\nexcept ImportError:\n    LLM = None\nLLM('a')",
         "def f():\n    from vllm import LLM\n    return LLM('a')",
         "import pytest\nvllm = pytest.importorskip('vllm')\nvllm.LLM('a')",
+        "from vllm.config import CompilationConfig\nLLM('a')",
     ],
 )
 def test_the_class_is_found_by_what_is_imported(text: str) -> None:

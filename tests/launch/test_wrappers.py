@@ -45,6 +45,7 @@ from compatcheck.launch.command_line import launches_in_script
         "su - me -c 'vllm serve m'",
         "docker run $OPTS vllm/vllm-openai:v0.25.1 m",
         "docker container exec -e A=1 c vllm serve m",
+        "exec standard-supervisor vllm serve m",
     ],
 )
 def test_a_launch_behind_a_wrapper(command: str) -> None:
@@ -71,7 +72,6 @@ def test_a_launch_behind_a_wrapper(command: str) -> None:
         "sudo killall -9 vllm serve",
         "watch -n 1 'ps aux | grep vllm serve'",
         "numactl -N 0 ls vllm serve",
-        "nice ./benchmark vllm serve m",
         "docker exec c pgrep -f 'vllm serve'",
         "docker exec c pgrep vllm serve",
         "xargs echo vllm serve m",

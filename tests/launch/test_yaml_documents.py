@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compatcheck.launch.files.reader import UnreadableError
-from compatcheck.launch.files.registry import READERS
+from compatcheck.launch.files.registry import READERS, reader_for
 from compatcheck.launch.scan import ScanOptions, scan_text
 from compatcheck.matrix.load import LoadedMatrix
 from compatcheck.resolve.configuration import Configuration
@@ -342,3 +342,19 @@ def test_what_grows_with_every_reference_ends(file: str, text: str, loaded: Load
     started = time.monotonic()
     assert scan_text(loaded, file, text, ScanOptions(), None).launches
     assert time.monotonic() - started < 20
+
+
+def test_markdown_in_a_text() -> None:
+    text = (
+        "guide: |\n  # Somebody's model\n\n  It's served by `vllm serve m`:\n\n  ```bash\n  vllm serve org/a \\\n"
+        "    --kv-cache-dtype fp8\n  ```\n\n  - or so:\n"
+        "    ```python\n    from vllm import LLM\n    LLM('org/b')\n    ```\n"
+    )
+    reader = reader_for("recipe.yaml", text)
+    assert reader is not None
+    first, second = reader.launches(text)
+    assert ([word.text for word in first.words], first.line, first.column) == (
+        ["org/a", "--kv-cache-dtype", "fp8"],
+        *(7, 3),
+    )
+    assert (second.settings[0].value, second.line, second.column) == ("org/b", 14, 5)

@@ -346,6 +346,7 @@ def test_compression_ratios_are_deepseek_v4s(loaded: LoadedMatrix, sm: str, pick
     [
         ("cudagraph_mode", "full_decode_only", "FULL_DECODE_ONLY", "EAGER", "is not one of NONE, PIECEWISE, FULL"),
         ("mla_prefill_backend", "trtllm_ragged", "TRTLLM_RAGGED", "FLASHINFR", "Known: FLASH_ATTN, TRTLLM_RAGGED"),
+        ("mla_prefill_backend", "flash_attn", "FLASH_ATTN", "rocm_aiter_fa", "is a ROCm backend; the matrix covers"),
     ],
 )
 def test_the_engines_names_in_any_case(

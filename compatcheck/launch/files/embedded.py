@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from compatcheck.launch.files import llm_d_values, production_stack
-from compatcheck.launch.files.moving import moved
-from compatcheck.launch.files.reader import UnreadableError
+from compatcheck.launch.files.block_texts import read_block
 from compatcheck.launch.files.yaml_scripts import launches_in_scalars
 from compatcheck.launch.model import Launch
 from compatcheck.launch.yaml_lenient import Node
 
 _VALUES = (llm_d_values.MARK, production_stack.MARK)
-_MANIFESTS = ("apiVersion:", "ConfigMap")
-"""What stands in a text that would be read as a manifest in a manifest, and so on."""
 
 
 def launches_in_config_map(document: Node, lines: list[str]) -> list[Launch]:
@@ -19,7 +16,7 @@ def launches_in_config_map(document: Node, lines: list[str]) -> list[Launch]:
     data = document.get("data")
     found: list[Launch] = []
     for name, node in data.value.items() if data is not None and isinstance(data.value, dict) else ():
-        launches = _read(name, node, lines)
+        launches = read_block(name, node, lines)
         found += launches_in_scalars(node, lines) if launches is None else launches
     return found
 
@@ -29,20 +26,5 @@ def launches_in_values(document: Node, lines: list[str]) -> list[Launch]:
     found = production_stack.launches_of_stack(document, lines) + llm_d_values.launches_of_llm_d(document, lines)
     for node in document.walk():
         if any(mark in (node.text() or "") for mark in _VALUES):
-            found += _read("values.yaml", node, lines) or []
+            found += read_block("values.yaml", node, lines) or []
     return found
-
-
-def _read(name: str, node: Node, lines: list[str]) -> list[Launch] | None:
-    """Return the launches of a block text by the reader of its name; None where no reader takes it."""
-    from compatcheck.launch.files.registry import reader_for
-
-    text = node.text() or ""
-    reader = reader_for(name, text) if node.style == "|" and not any(m in text for m in _MANIFESTS) else None
-    if reader is None:
-        return None
-    first = next((line for line in lines[node.line :] if line.strip()), "")
-    try:
-        return [moved(launch, node.line, len(first) - len(first.lstrip())) for launch in reader.launches(text)]
-    except UnreadableError:
-        return None

@@ -46,10 +46,7 @@ class Kubernetes:
             elif kind_of(document) == "LLMInferenceService":
                 found += launches_of_llm_service(document, lines, maps)
             elif not services.uses(document):
-                found += launches_in_values(document, lines) or [
-                    *_pods(document, lines, maps),
-                    *_others(document, lines),
-                ]
+                found += launches_in_values(document, lines) or _all(document, lines, maps)
         return sorted(found, key=lambda launch: (launch.line, launch.column))
 
 
@@ -57,6 +54,13 @@ def _listed(document: Node) -> list[Node]:
     """Return the documents of a `kind: List`; any other document alone."""
     items = document.get("items")
     return items.items() if items is not None and kind_of(document) == "List" else [document]
+
+
+def _all(document: Node, lines: list[str], maps: Maps) -> list[Launch]:
+    """Return the launches of pods, and of what stands beside them: each place once."""
+    pods = _pods(document, lines, maps)
+    places = {(launch.line, launch.column) for launch in pods}
+    return [*pods, *(one for one in _others(document, lines) if (one.line, one.column) not in places)]
 
 
 def _others(document: Node, lines: list[str]) -> list[Launch]:

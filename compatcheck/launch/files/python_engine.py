@@ -16,8 +16,13 @@ CALLS = RUN | {"EngineArgs", "AsyncEngineArgs"}
 
 
 def engine_class(node: ast.AST, environments: Environments) -> str | None:
-    """Return the class of vLLM's engine that a call names, by what the file imports; None for any other call."""
+    """Return the class of vLLM's engine that a call names, by what the file imports; None for any other call.
+
+    In a piece of a file, which imports something of vLLM and binds the name nowhere, it is vLLM's.
+    """
     dotted = environments.scopes.dotted(node.func) if isinstance(node, ast.Call) else ""
+    if dotted in CALLS and environments.scopes.imports_vllm:
+        return dotted
     package, _, rest = dotted.partition(".")
     called = rest.rpartition(".")[2]
     return called if package == "vllm" and called in CALLS else None

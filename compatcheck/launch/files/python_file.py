@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 import msgspec
 
@@ -18,6 +19,11 @@ from compatcheck.launch.files.reader import UnreadableError
 from compatcheck.launch.model import Launch, Word
 
 MAX_CHARACTERS = 1_000_000
+_STARTS = re.compile(
+    r"\b(?:(?:Async)?LLM|(?:Async)?EngineArgs|LLMConfig)\b"
+    r"|\bvllm\s+(?:serve|bench|run-batch)\b|\bvllm\.entrypoints\b|vllm-openai|[\"'][^\"'\n]*\bvllm\b"
+)
+"""What stands in a file that starts the engine: a class of it, or vLLM in a text. Most files have none of them."""
 
 
 class PythonFile:
@@ -29,6 +35,8 @@ class PythonFile:
         return path.endswith((".py", ".pyi"))
 
     def launches(self, text: str) -> list[Launch]:
+        if _STARTS.search(text) is None:
+            return []
         if len(text) > MAX_CHARACTERS:
             raise UnreadableError(f"larger than {MAX_CHARACTERS} characters")
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cached_property
 
 from compatcheck.launch.files.python_bindings import Binding, Place, Scope, bindings
 
@@ -84,6 +85,13 @@ class Scopes:
             name = value.func.attr if isinstance(value.func, ast.Attribute) else ""
             return str(value.args[0].value) if name in ("import_module", "importorskip") else ""
         return self._dotted(value, depth + 1)
+
+    @cached_property
+    def imports_vllm(self) -> bool:
+        """Whether anything of vLLM is imported anywhere."""
+        modules = [node.module or "" for node in self.nodes if isinstance(node, ast.ImportFrom)]
+        modules += [alias.name for node in self.nodes if isinstance(node, ast.Import) for alias in node.names]
+        return any(module.split(".")[0] == "vllm" for module in modules)
 
     # --------------------------------------------------------------------------------------------- the pass
 

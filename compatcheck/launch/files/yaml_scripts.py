@@ -12,6 +12,7 @@ import msgspec
 
 from compatcheck.launch import docker
 from compatcheck.launch.command_line import launches_in_script, with_image
+from compatcheck.launch.files.block_texts import read_block
 from compatcheck.launch.files.containers import image_of, launches_of, lines_alone, named, word_of, words_of
 from compatcheck.launch.files.gitlab_jobs import with_bases
 from compatcheck.launch.files.reader import read_documents
@@ -26,6 +27,8 @@ MARKS = ("vllm serve", "vllm.entrypoints", "vllm/vllm-openai", "vllm bench", "vl
 """What a text has in it that may launch the engine."""
 _LISTED = re.compile(r"\bvllm[\"']?\s*(?:,|\n\s*-)\s*[\"']?(?:serve|bench|run-batch)\b")
 """The same as the words of a list."""
+_FENCED = re.compile(r"^[ \t>]*(?:```|~~~)", re.M)
+"""A code block of Markdown: what stands around it is prose, whose apostrophes are no quotes."""
 PROSE = frozenset({"name", "description", "title", "summary", "label", "comment", "help", "message", "msg", "notes"})
 """Keys of texts that people read."""
 _CONTAINER = ("command", "args", "entrypoint")
@@ -150,6 +153,10 @@ class _Walk:
         return launches_of(None, [], words, scope.environment, node, scope.gpu, elsewhere=elsewhere)
 
     def _script(self, texts: list[Node], scope: _Scope) -> list[Launch]:
+        if len(texts) == 1 and _FENCED.search(texts[0].text() or ""):
+            found = read_block("text.md", texts[0], self.lines)
+            if found is not None:
+                return found
         if scope.image is not None and docker.is_other_platform(scope.image.text):
             return []
         if not any(mark in (node.text() or "") for node in texts for mark in MARKS):
