@@ -41,6 +41,15 @@ MODEL_CODES = (
         "Choose a tensor parallel size that divides them, or a multiple of their number.",
     ),
     LaunchCode(
+        "launch-width-not-divisible",
+        "The MLP does not divide among the ranks",
+        "init",
+        "unsupported",
+        "The MLP's layers are split among the ranks, and each rank holds the same share of their width.",
+        "Choose a tensor parallel size that divides the width.",
+        ("/\\d+ is not divisible by \\d+/",),
+    ),
+    LaunchCode(
         "launch-dcp-gqa",
         "The decode context parallel size does not fit the model's heads",
         "config",

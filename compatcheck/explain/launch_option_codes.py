@@ -188,9 +188,11 @@ OPTION_CODES = (
         "launch-bad-variable",
         "A variable with a value that the release refuses",
         "init",
-        "unsupported",
-        "VLLM_NVFP4_GEMM_BACKEND took a list of names up to 0.23.",
-        "Write one of them, or remove it.",
+        "unsupported; a note where the release is only assumed",
+        "VLLM_NVFP4_GEMM_BACKEND took a list of names up to 0.23; switches such as VLLM_BATCH_INVARIANT are whole "
+        "numbers, so that `true` and nothing at all stop the engine.",
+        "Write a value that it takes, or remove it.",
+        ("/invalid literal for int\\(\\) with base 10: '(?!sliding_window)[^']*'/",),
     ),
     LaunchCode(
         "launch-disabled-kernel-unknown",

@@ -23,13 +23,15 @@ _HEADS = ("ForSequenceClassification", "ForTokenClassification", "ForRewardModel
 
 
 def not_implemented(config: Mapping[str, Any], release: str) -> str | None:
-    """Return what is open where a release's registry has none of a model's architectures; None where it has one.
+    """Return what is open where a release's registry has none of a model's architectures, or the model names none.
 
     The engine then falls back to the implementation of transformers, which may or may not run the model.
     """
     named = words_of(config.get("architectures"))
     of_type = _OF_TYPE.get(str(config.get("model_type")))
     names = named or ([of_type] if of_type else [])
+    if not named and not (isinstance(config.get("model_type"), str) and config["model_type"]):
+        return "which model it is (its configuration has neither architectures nor model_type)"
     if not names or any(has_architecture(one, release) for name in names for one in _spellings(name)):
         return None
     spans = [span for one in _spellings(names[0]) for span in architecture_history(one)]

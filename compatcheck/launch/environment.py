@@ -9,7 +9,7 @@ from compatcheck.launch.engine_release import EngineRelease
 from compatcheck.launch.flag_table import FlagTable, reads_variable
 from compatcheck.launch.model import Placed, Report, Word
 from compatcheck.matrix.versions import parse
-from compatcheck.resolve.verdict import FindingSource
+from compatcheck.resolve.verdict import Finding, FindingSource
 
 RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
 RELEVANT = {
@@ -24,6 +24,8 @@ LINEAR = {
     "VLLM_USE_NVFP4_CT_EMULATIONS": "may force the kernel of NVFP4 linear layers",
 }
 """Variables that decide nothing but kernels of quantised linear layers."""
+_FORGIVING = ("VLLM_BATCH_INVARIANT", "0.19.0")
+"""The one variable of RELEVANT that took any text for 0, and the first release that does not."""
 _PREFIX = "VLLM_"
 OLD_UNTIL = "0.15.0"
 OLD: dict[str, str | None] = {
@@ -115,8 +117,15 @@ def _read(facts: EnvironmentFacts, name: str, word: Word, flags: FlagTable, rele
         lacking = None if name == RUNNER else name
         _report(facts, name, "unknown", "its value is known only where it is run", word, lacking)
         return
+    number = _whole(value)
+    if number is None and (name != _FORGIVING[0] or parse(flags.release) >= parse(_FORGIVING[1])):
+        facts.findings.append(Placed(_no_number(name, value, flags.release, release), word.line, word.column))
+        known = release.version is not None and release.outside is None
+        lacking = None if known else f"what {name}={value} means"
+        _report(facts, name, "unknown", "the release takes a whole number", word, lacking)
+        return
     _report(facts, name, "understood", RELEVANT[name], word)
-    on = value.strip() not in ("", "0")
+    on = bool(number)
     if name == "VLLM_BATCH_INVARIANT":
         facts.fields["use_batch_invariant"] = on
         facts.places["use_batch_invariant"] = (word.line, word.column)
@@ -125,6 +134,31 @@ def _read(facts: EnvironmentFacts, name: str, word: Word, flags: FlagTable, rele
     else:
         facts.mla_disabled = on
         facts.places["use_mla"] = (word.line, word.column)
+
+
+def _whole(value: str) -> int | None:
+    try:
+        return int(value)
+    except ValueError:
+        return None
+
+
+def _no_number(name: str, value: str, table: str, release: EngineRelease) -> Finding:
+    """Return the finding for a variable that the release hands to int()."""
+    known = release.version is not None and release.outside is None
+    return findings.make(
+        "launch-bad-variable",
+        "A variable with a value that the release refuses",
+        f"vLLM {table} reads {name} as a whole number, and {value!r} is none: the engine stops when it reads it.",
+        effect="unsupported" if known else "note",
+        bites="init",
+        fix=f"Write {name}=1 or {name}=0, or unset it.",
+        required=f"{name} is a whole number",
+        actual=f"{name}={value}",
+        words=f"invalid literal for int() with base 10: {value!r}" if known else None,
+        exception="ValueError" if known else None,
+        source=FindingSource(ref=f"vllm/envs.py:{name}@{table}"),
+    )
 
 
 def _old(facts: EnvironmentFacts, name: str, word: Word) -> None:

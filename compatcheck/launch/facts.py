@@ -136,6 +136,8 @@ class _Reader:
             self.findings.append(Placed(finding, *self.places.get(field, (self.launch.line, self.launch.column))))
         if environment.runner_open and depends_on_runner(self.fields.get("kv_cache_dtype"), self.flags.release):
             model.missing.append(RUNNER)
+        if is_packed(self.fields.get("kv_cache_dtype")) and options.open & GRAPHS:
+            model.missing.append("cudagraph_mode")
         layers = self._drafted(layers, options)
         self._elsewhere()
         reports = (*environment.reports, *options.reports, *reader.reports, *model.reports, *self.reports)
@@ -324,5 +326,7 @@ def _at(word: Word) -> tuple[int, int]:
 
 
 ENGINE = "vllm"
+GRAPHS = frozenset({"--compilation-config", "--optimization-level"})
+"""Options that set cudagraph_mode, of which only rules about a packed cache ask."""
 _SPEC_KINDS = {"sliding_attention": "sliding_window", "mla": "mla_attention"}
 """Kind of layer -> KVCacheSpecKind (vllm/v1/attention/selector.py:get_attn_spec_kind@0.33.0)."""

@@ -9,12 +9,13 @@ import msgspec
 
 from compatcheck.launch import findings
 from compatcheck.launch.checkpoint import quantization_of
+from compatcheck.launch.experts import has_experts
 from compatcheck.launch.flag_table import FlagTable
 from compatcheck.launch.layer_schemes import Schemes
 from compatcheck.launch.linear_forced import forced_finding, narrows
 from compatcheck.launch.linear_plan import LinearLayers, LinearPlan
 from compatcheck.launch.linear_scheme import SINCE, knows
-from compatcheck.launch.linear_shapes import Shape, has_experts, recurrent_shapes, shapes_of
+from compatcheck.launch.linear_shapes import Shape, recurrent_shapes, shapes_of
 from compatcheck.launch.model_config import text_config
 from compatcheck.launch.model_memory import ModelMemory
 from compatcheck.matrix.linear_model import Linear

@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from compatcheck.launch.experts import has_experts
+
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
     """One fused layer: the checkpoint's names of its parts, below `model.layers.N.`, and its sizes on a rank."""
@@ -46,15 +48,10 @@ def recurrent_shapes(text: Mapping[str, Any]) -> list[Shape]:
     return [Shape(name="in_proj_qkvz", parts=whole), Shape(name="out_proj", parts=("linear_attn.out_proj",))]
 
 
-def has_experts(text: Mapping[str, Any]) -> bool:
-    """Return whether the model has routed experts."""
-    return any(_number(text, name) for name in ("num_experts", "n_routed_experts", "num_local_experts"))
-
-
 def _attention(text: Mapping[str, Any], ranks: int) -> list[Shape]:
-    hidden, heads = _number(text, "hidden_size"), _number(text, "num_attention_heads")
-    kv = _number(text, "num_key_value_heads") or heads
-    size = _number(text, "head_dim") or (hidden // heads if hidden and heads else None)
+    hidden, heads = positive(text, "hidden_size"), positive(text, "num_attention_heads")
+    kv = positive(text, "num_key_value_heads") or heads
+    size = positive(text, "head_dim") or (hidden // heads if hidden and heads else None)
     own, own_kv = _split(heads, ranks), (max(1, kv // ranks) if kv else None)
     width = own * size if own and size else None
     both = width + 2 * own_kv * size if width and own_kv and size else None
@@ -66,9 +63,9 @@ def _attention(text: Mapping[str, Any], ranks: int) -> list[Shape]:
 
 
 def _mla(text: Mapping[str, Any], ranks: int) -> list[Shape]:
-    hidden, heads = _number(text, "hidden_size"), _split(_number(text, "num_attention_heads"), ranks)
-    lora, rope = _number(text, "kv_lora_rank"), _number(text, "qk_rope_head_dim")
-    nope, value, q_lora = (_number(text, name) for name in ("qk_nope_head_dim", "v_head_dim", "q_lora_rank"))
+    hidden, heads = positive(text, "hidden_size"), _split(positive(text, "num_attention_heads"), ranks)
+    lora, rope = positive(text, "kv_lora_rank"), positive(text, "qk_rope_head_dim")
+    nope, value, q_lora = (positive(text, name) for name in ("qk_nope_head_dim", "v_head_dim", "q_lora_rank"))
     query = heads * (nope + rope) if heads and nope and rope else None
     both = heads * (nope + value) if heads and nope and value else None
     shapes: list[Shape] = []
@@ -93,11 +90,11 @@ def _mla(text: Mapping[str, Any], ranks: int) -> list[Shape]:
 
 def _mlp(text: Mapping[str, Any], ranks: int) -> list[Shape]:
     shapes: list[Shape] = []
-    if not has_experts(text) or _number(text, "first_k_dense_replace"):
-        shapes += _gated(text, "mlp", _number(text, "intermediate_size"), ranks)
+    if not has_experts(text) or positive(text, "first_k_dense_replace"):
+        shapes += _gated(text, "mlp", positive(text, "intermediate_size"), ranks)
     if has_experts(text):
-        shared = _number(text, "shared_expert_intermediate_size")
-        count, each = _number(text, "n_shared_experts"), _number(text, "moe_intermediate_size")
+        shared = positive(text, "shared_expert_intermediate_size")
+        count, each = positive(text, "n_shared_experts"), positive(text, "moe_intermediate_size")
         if shared:
             shapes += _gated(text, "mlp.shared_expert", shared, ranks)
         elif count:
@@ -106,7 +103,7 @@ def _mlp(text: Mapping[str, Any], ranks: int) -> list[Shape]:
 
 
 def _gated(text: Mapping[str, Any], where: str, width: int | None, ranks: int) -> list[Shape]:
-    hidden, own = _number(text, "hidden_size"), _split(width, ranks)
+    hidden, own = positive(text, "hidden_size"), _split(width, ranks)
     prefix = "" if where == "mlp" else "shared "
     names = (f"{where}.gate_proj", f"{where}.up_proj")
     up = Shape(name=f"{prefix}gate_up_proj", parts=names, in_features=hidden, out_features=2 * own if own else None)
@@ -117,6 +114,7 @@ def _split(size: int | None, ranks: int) -> int | None:
     return size // ranks if size and size % ranks == 0 else None
 
 
-def _number(text: Mapping[str, Any], name: str) -> int | None:
+def positive(text: Mapping[str, Any], name: str) -> int | None:
+    """Return a number of a configuration, where it is a whole one above 0."""
     value = text.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

@@ -16,6 +16,7 @@ from compatcheck.launch.model_config import ModelFacts, read_model, text_config
 from compatcheck.launch.model_memory import ModelMemory
 from compatcheck.launch.model_source import ModelError, ModelSource, odd_size
 from compatcheck.launch.option_facts import OptionFacts
+from compatcheck.launch.widths import open_widths, width_finding
 from compatcheck.matrix.model import Matrix
 from compatcheck.resolve.configuration import Configuration
 from compatcheck.resolve.verdict import Assumption, Finding, FindingSource
@@ -218,10 +219,20 @@ class ModelReader:
             self._place_at("tensor_parallel", finding)
             return
         self._kv_heads(own, ranks, name)
+        self._widths(ranks, name)
         if not stated:
             own["num_qo_heads"] = heads // ranks
             if isinstance(own.get("num_kv_heads"), int):
                 own["num_kv_heads"] = max(1, own["num_kv_heads"] // ranks)
+
+    def _widths(self, ranks: int, name: str | None) -> None:
+        """Find widths of the model, other than its heads, that the ranks do not divide."""
+        text = text_config(self.config or {})
+        finding = width_finding(name, text, ranks)
+        if finding is not None:
+            self._place_at("tensor_parallel", finding)
+        else:
+            self.missing += open_widths(text, ranks)
 
     def _kv_heads(self, own: dict[str, Any], ranks: int, name: str | None) -> None:
         """Find KV heads that can neither be divided among the ranks nor repeated on them."""

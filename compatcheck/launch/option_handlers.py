@@ -9,6 +9,7 @@ from compatcheck.launch import findings, refusals
 from compatcheck.launch.acceptance import with_keyword
 from compatcheck.launch.flag_table import takes_keyword
 from compatcheck.launch.kernel_config import read_kernel_config
+from compatcheck.launch.kv_connector import connector_problem, unregistered
 from compatcheck.launch.model import Placed, Setting
 from compatcheck.launch.option_facts import OptionFacts
 from compatcheck.launch.value_kinds import misfit
@@ -153,9 +154,19 @@ def _context_parallel(field: str) -> Callable[[OptionFacts, Setting], str]:
 
 
 def _kv_transfer(facts: OptionFacts, setting: Setting) -> str:
-    if isinstance(setting.value, dict) and setting.value.get("kv_connector"):
+    config = setting.value if isinstance(setting.value, dict) else {}
+    problem = connector_problem(config)
+    unknown = unregistered(config, facts.flags.release)
+    if problem is not None:
+        outside = facts.release.outside
+        finding = refusals.of_config_value(setting.option, problem, str(config)[:60], facts.flags, None, outside)
+        facts.findings.append(Placed(finding, setting.line, setting.column))
+    elif unknown is not None:
+        why = f"vLLM {facts.flags.release} registers no such connector itself"
+        facts.report(setting, "unknown", why, f"whether anything registers the KV connector {unknown}")
+    if config.get("kv_connector"):
         facts.set("use_kv_connector", True, setting)
-        facts.connector = str(setting.value["kv_connector"])
+        facts.connector = str(config["kv_connector"])
     return "a KV connector"
 
 
@@ -164,6 +175,15 @@ def _kv_offloading(facts: OptionFacts, setting: Setting) -> str:
         facts.set("use_kv_connector", True, setting)
         facts.connector = "of --kv-offloading-size"
     return "KV offloading runs through a KV connector"
+
+
+def _own_class(facts: OptionFacts, setting: Setting) -> str:
+    """Leave open what a class of somebody else's does that stands in for one of the engine's."""
+    names = setting.value.values() if isinstance(setting.value, dict) else [setting.value]
+    if any(name not in (None, "", "auto") for name in names):
+        own = ", ".join(map(str, names))
+        facts.report(setting, "unknown", "it is no part of the release", f"what {setting.option} {own:.60} does")
+    return "a class that stands in for one of the engine's"
 
 
 def _quantization(facts: OptionFacts, setting: Setting) -> str:
@@ -328,6 +348,8 @@ HANDLERS: dict[str, Callable[[OptionFacts, Setting], str]] = {
     "--kv-transfer-config": _kv_transfer,
     "--kv-offloading-size": _kv_offloading,
     "--quantization": _quantization,
+    "--model-class-overrides": _own_class,
+    "--worker-cls": _own_class,
     "--hf-overrides": _hf_overrides,
     "--hf-config-path": _hf_config_path,
     "--language-model-only": _language_model_only,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,9 @@ from compatcheck.launch.flag_table import Flag, FlagTable, table
 from compatcheck.launch.model import Placed, Setting
 from compatcheck.launch.option_facts import OptionFacts
 from compatcheck.launch.option_handlers import HANDLERS, LACKING, MAPPINGS
+from compatcheck.launch.speculation import refused_keys, refused_value, takes_key
 from compatcheck.launch.value_kinds import misfit
+from compatcheck.resolve.verdict import Finding
 
 
 def read_options(parsed: Parsed, flags: FlagTable, release: EngineRelease | None = None) -> OptionFacts:
@@ -39,6 +42,7 @@ def read_options(parsed: Parsed, flags: FlagTable, release: EngineRelease | None
         _keys(facts, setting)
         if last[setting.option] is setting and not setting.dynamic:
             _values(facts, setting)
+            _speculation(facts, setting)
         flag = flags.flags.get(setting.option)
         if flag is not None and flag.deprecated:
             finding = findings.make(
@@ -73,10 +77,35 @@ def _keys(facts: OptionFacts, setting: Setting) -> None:
             continue
         accepted = with_key(setting.option, key) if facts.release.version is None else None
         finding = refusals.of_config_key(setting.option, key, facts.flags, accepted, facts.release.outside)
-        facts.findings.append(Placed(finding, setting.line, setting.column))
-        if finding.effect == "note":
-            lacking = "engine_version" if accepted else f"the options of vLLM {facts.release.outside}"
-            facts.report(setting, "unknown", finding.message, lacking)
+        _refuse(facts, setting, finding, accepted)
+
+
+def _speculation(facts: OptionFacts, setting: Setting) -> None:
+    """Find what the class of --speculative-config refuses, which the table of options does not have."""
+    config, release, outside = setting.value, facts.flags.release, facts.release.outside
+    if setting.option != "--speculative-config" or not isinstance(config, dict):
+        return
+    for key in refused_keys(config, release):
+        accepted = _where(facts, partial(takes_key, key))
+        _refuse(facts, setting, refusals.of_config_key(setting.option, key, facts.flags, accepted, outside), accepted)
+    problem = refused_value(config, release)
+    if problem is not None:
+        accepted = _where(facts, lambda other: refused_value(config, other) is None)
+        finding = refusals.of_config_value(setting.option, problem, str(config)[:60], facts.flags, accepted, outside)
+        _refuse(facts, setting, finding, accepted)
+
+
+def _where(facts: OptionFacts, accepts: Callable[[str], bool]) -> tuple[str, ...] | None:
+    """Return the covered releases that accept something; None where the release is stated, so that only it counts."""
+    return accepting(accepts) if facts.release.version is None else None
+
+
+def _refuse(facts: OptionFacts, setting: Setting, finding: Finding, accepted: tuple[str, ...] | None) -> None:
+    """Note a refusal; where another release may take it, the verdict lacks the release."""
+    facts.findings.append(Placed(finding, setting.line, setting.column))
+    if finding.effect == "note":
+        lacking = "engine_version" if accepted else f"the options of vLLM {facts.release.outside}"
+        facts.report(setting, "unknown", finding.message, lacking)
 
 
 def _values(facts: OptionFacts, setting: Setting) -> None:
@@ -85,15 +114,10 @@ def _values(facts: OptionFacts, setting: Setting) -> None:
         wanted = _wanted(facts.flags, setting.option, key, value)
         if wanted is None:
             continue
-        accepted = None
-        if facts.release.version is None:
-            accepted = accepting(partial(_takes, setting.option, key, value))
+        accepted = _where(facts, partial(_takes, setting.option, key, value))
         problem, found = f"{key or 'it'} has to be {wanted}, found {value!r:.60}", f"{value!r:.60}"
         finding = refusals.of_config_value(setting.option, problem, found, facts.flags, accepted, facts.release.outside)
-        facts.findings.append(Placed(finding, setting.line, setting.column))
-        if finding.effect == "note":
-            lacking = "engine_version" if accepted else f"the options of vLLM {facts.release.outside}"
-            facts.report(setting, "unknown", finding.message, lacking)
+        _refuse(facts, setting, finding, accepted)
 
 
 def _written(setting: Setting) -> list[tuple[str | None, Any]]:

@@ -163,7 +163,9 @@ class OptionReader:
 
     def _of_server(self, owner: str, setting: Setting) -> bool:
         """Return whether a keyword is none of the engine's but an option of the OpenAI server."""
-        return not takes_keyword(owner, setting.written, self.flags.release) and setting.option in self.flags.flags
+        known = (setting.written, setting.option.removeprefix("--").replace("-", "_"))
+        engines = any(takes_keyword(owner, name, self.flags.release) for name in known)
+        return not engines and setting.option in self.flags.flags
 
     def _number(self, setting: Setting) -> Setting:
         """Return a number that is written as text as the configuration class reads it; find text that is none."""

@@ -46,7 +46,7 @@ def of_problem(
         + (
             ""
             if not problem.word.text[:1].isspace()
-            else " (a backslash continues a line only as the last character of it)"
+            else " (a backslash continues a line only as the last character of it, and only in a shell)"
         ),
         "unexpected-value": f"{problem.option} is a switch and takes no value, found {problem.detail!r}",
     }[problem.kind]
@@ -128,7 +128,7 @@ def of_config_value(
     return make(
         "launch-config-value",
         "The release's configuration refuses this value",
-        f"vLLM {flags.release} refuses {option}: {problem}.{_others(accepted, outside)}",
+        f"vLLM {flags.release} refuses {option}: {problem}.{_others(accepted, outside, by='not refused there by')}",
         effect=_effect(accepted, outside),
         fix="Write a value that the release takes, or leave it out.",
         actual=written,
@@ -179,14 +179,14 @@ def _effect(accepted: Sequence[str] | None, outside: str | None) -> str:
     return "note" if accepted or outside else "unsupported"
 
 
-def _others(accepted: Sequence[str] | None, outside: str | None) -> str:
+def _others(accepted: Sequence[str] | None, outside: str | None, by: str = "accepted by") -> str:
     first, last = releases()[0], releases()[-1]
     if outside is not None:
         return f" vLLM {outside} is not covered ({first} to {last} are); its own parser may take it."
     if accepted is None:
         return ""
     if accepted:
-        return f" The release is only assumed; it is accepted by {describe(accepted)}."
+        return f" The release is only assumed; it is {by} {describe(accepted)}."
     return f" No release from {first} to {last} accepts it."
 
 

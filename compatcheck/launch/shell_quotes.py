@@ -17,6 +17,9 @@ _ESCAPES = {"n": "\n", "t": "\t", "'": "'", '"': '"', "r": "\r"}
 class QuoteReader(BracketReader):
     """Reads words; what only the shell knows is marked in them."""
 
+    shell = True
+    """Whether a shell reads the text; other programs that split one know no comments and no continued lines."""
+
     def __init__(
         self,
         text: str,
@@ -59,7 +62,7 @@ class QuoteReader(BracketReader):
         self._fresh()
 
     def _escape(self) -> None:
-        if self._peek(1) == "\n" or (self._peek(1) == "\r" and self._peek(2) == "\n"):
+        if self.shell and (self._peek(1) == "\n" or (self._peek(1) == "\r" and self._peek(2) == "\n")):
             self._skip(2 if self._peek(1) == "\n" else 3)
             return
         self._begin()
@@ -88,7 +91,7 @@ class QuoteReader(BracketReader):
             self._backquoted()
         elif char in "{,}":
             self.braces = 1 if char == "{" else 2 if char == "," and self.braces else self.braces
-            if char == "}" and self.braces and (self.braces == 2 or ".." in self.part[-1]):
+            if self.shell and char == "}" and self.braces and (self.braces == 2 or ".." in self.part[-1]):
                 self.dynamic = True
             self.part.append(self._next())
         else:
@@ -116,7 +119,7 @@ class QuoteReader(BracketReader):
                 self._next()
                 self.part.append(self._next())
             elif char == "\\" and self._peek(1) == "\n":
-                self._skip(2)
+                self._skip(2 if self.shell else 1)
             elif char == "$":
                 self._dollar(quoted=True)
             elif char == "`":

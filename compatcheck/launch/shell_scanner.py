@@ -59,7 +59,7 @@ class Scanner(WordReader):
             char = self._peek()
             if char == "\\":
                 self._escape()
-            elif char in " \t\r":
+            elif char in " \t\r" or (char == "\n" and not self.shell):
                 self._word_ends()
                 self._next()
                 if len(self.words) == 1 and self.plain[0] and self.words[0].text in _OPENING:
@@ -136,7 +136,7 @@ class Scanner(WordReader):
 
     def _comment_or_placeholder(self, char: str) -> bool:
         """Read past a comment, or take a placeholder as a word that only the reader of the text knows."""
-        if char == "#" and not self.open:
+        if char == "#" and not self.open and self.shell:
             end = self.text.find("\n", self.at)
             self._skip((end if end >= 0 else len(self.text)) - self.at)
             return True

@@ -22,7 +22,7 @@ def misfit(expected: Kind | Flag, value: Any) -> str | None:
         fits = value in (0, 1) if isinstance(value, (int, float)) else str(value).lower() in _TRUTHS
         return None if fits else "true or false"
     if expected.kind == "choices":
-        return None if value in expected.choices else "one of " + ", ".join(map(str, expected.choices))
+        return None if value in expected.choices else "one of " + ", ".join(dict.fromkeys(map(str, expected.choices)))
     if expected.kind not in ("int", "float"):
         return None
     number = _number(value)

@@ -41,6 +41,17 @@ def commands(
         yield words
 
 
+def split(text: str, starts: tuple[tuple[int, int, int], ...]) -> list[Word]:
+    """Return the words of a text as a program splits it that is no shell, up to the first operator.
+
+    A `#` begins no comment, a line's end is a space, and a backslash before it makes it a part of a word
+    (mattn/go-shellwords, which compose uses, and Python's shlex.split).
+    """
+    scanner = Scanner(text[:MAX_TEXT], 1, 1, Variables({}), starts)
+    scanner.shell = False
+    return next((command.words for command in scanner.run()), [])
+
+
 def read_commands(
     text: str, line: int, column: int, known: dict[str, Variable], starts: tuple[tuple[int, int, int], ...]
 ) -> Iterator[tuple[list[Word], Command, Reading]]:

@@ -111,3 +111,53 @@ def test_a_model_that_the_release_does_not_have(cli: Cli) -> None:
     assert (returncode, document["verdict"]) == (3, "unknown")
     assert "whether vLLM 0.18.1 runs Gemma4ForConditionalGeneration (vLLM 0.19.0 brought it)" in document["missing"]
     assert ask(cli, *at("9.0", "0.19.0"), "--", *command)[1]["missing"] == []
+
+
+DENSE = SHAPE | {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "num_key_value_heads": 8}
+EXPERTS = SHAPE | {"architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe", "num_experts": 128}
+OPT = SHAPE | {"architectures": ["OPTForCausalLM"], "model_type": "opt"}
+
+
+@pytest.mark.parametrize(
+    ("config", "verdict", "missing"),
+    [
+        (DENSE | {"intermediate_size": 12288, "vocab_size": 151936}, "supported", []),
+        (DENSE | {"intermediate_size": 12290}, "unsupported", []),
+        (DENSE | {"vocab_size": 151937}, "supported", []),
+        (OPT | {"intermediate_size": 12290}, "unknown", ["intermediate_size 12290"]),
+        (EXPERTS | {"intermediate_size": 6143, "moe_intermediate_size": 768}, "supported", []),
+        (EXPERTS | {"moe_intermediate_size": 770}, "unknown", ["moe_intermediate_size 770"]),
+    ],
+)
+def test_widths_that_the_ranks_divide(
+    cli: Cli, tmp_path: Path, config: dict[str, Any], verdict: str, missing: list[str]
+) -> None:
+    model = folder(tmp_path, config)
+    document = ask(cli, *AT, "--", "vllm", "serve", model, "-tp", "4")[1]
+    assert document["verdict"] == verdict
+    assert codes(document, "unsupported") == ({"launch-width-not-divisible"} if verdict == "unsupported" else set())
+    assert document.get("missing", []) == [f"whether 4 ranks take {one}, which they do not divide" for one in missing]
+    assert ask(cli, *AT, "--", "vllm", "serve", model)[1]["verdict"] == "supported"
+
+
+def test_a_vocabulary_that_the_ranks_do_not_divide(cli: Cli, tmp_path: Path) -> None:
+    """It is padded to a multiple of 64 first, which 3 divides only by chance."""
+    shape = {"num_attention_heads": 12, "num_key_value_heads": 12, "head_dim": 128, "intermediate_size": 12288}
+    model = folder(tmp_path, DENSE | shape | {"vocab_size": 151936})
+    document = ask(cli, *AT, "--", "vllm", "serve", model, "-tp", "3")[1]
+    assert document["missing"] == ["whether 3 ranks take padded vocab_size 151936, which they do not divide"]
+
+
+@pytest.mark.parametrize(
+    ("names", "open_"),
+    [
+        ({"architectures": None, "model_type": None}, True),
+        ({"architectures": []}, True),
+        ({"architectures": ["LlamaForCausalLM"], "model_type": None}, False),
+        ({"model_type": "llama"}, False),
+    ],
+)
+def test_a_model_without_a_name(cli: Cli, tmp_path: Path, names: dict[str, Any], open_: bool) -> None:
+    document = ask(cli, *AT, "--", "vllm", "serve", folder(tmp_path, SHAPE | names))[1]
+    told = ["which model it is (its configuration has neither architectures nor model_type)"]
+    assert document.get("missing", []) == (told if open_ else [])

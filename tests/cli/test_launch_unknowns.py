@@ -182,7 +182,7 @@ MIXED = ("vllm", "serve", "openai/gpt-oss-20b", "--attention-backend", "FLASHINF
         ("9.0", ("--disable-hybrid-kv-cache-manager",), "unsupported", "launch-windows-together"),
         ("12.0", ("--disable-hybrid-kv-cache-manager",), "unsupported", "launch-windows-together"),
         ("10.0", ("--disable-hybrid-kv-cache-manager",), "supported", None),
-        ("9.0", ("--kv-transfer-config.kv_connector", "NixlConnector"), "unknown", None),
+        ("9.0", ("--kv-transfer-config", '{"kv_connector": "NixlConnector", "kv_role": "kv_both"}'), "unknown", None),
     ],
 )
 def test_mixed_windows(cli: Cli, sm: str, more: tuple[str, ...], verdict: str, code: str | None) -> None:

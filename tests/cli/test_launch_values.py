@@ -11,6 +11,7 @@ from tests.cli.test_launch_own_backends import at
 from tests.cli.test_launch_unknowns import ask, codes, scan
 
 VALUE, PARSER, CHOICE = "launch-config-value", "launch-bad-value", "launch-bad-choice"
+MODULE = '{"kv_connector": "X", "kv_role": "kv_both", "kv_connector_module_path": "a"}'
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,10 @@ VALUE, PARSER, CHOICE = "launch-config-value", "launch-bad-value", "launch-bad-c
         (("--kernel-config", '{"linear_backend": 5}'), VALUE),
         (("--gpu-memory-utilization", "nan"), VALUE),
         (("--kv-transfer-config", '{"kv_role": "both"}'), VALUE),
+        (("--kv-transfer-config", '{"kv_connector": 5, "kv_role": "kv_both"}'), VALUE),
+        (("--kv-transfer-config", '{"kv_connector": "NixlConnector"}'), VALUE),
+        (("--kv-transfer-config", '{"kv_connector": "NixlConnector", "kv_role": "kv_both"}'), None),
+        (("--kv-transfer-config", MODULE), None),
     ],
 )
 def test_what_is_refused(cli: Cli, options: tuple[str, ...], code: str | None) -> None:
@@ -97,3 +102,74 @@ def test_python_keywords(cli: Cli, tmp_path: Path, keywords: str, code: str | No
     document = scan(cli, tmp_path / "a.py", text, "--vllm", "0.33.0")[1]
     assert [d["code"] for d in document["diagnostics"]] == ([code] if code else [])
     assert document["launches"][0]["verdict"] == ("unsupported" if code else "supported")
+
+
+@pytest.mark.parametrize(
+    ("name", "release", "open_"),
+    [
+        ("Nope", "0.33.0", True),
+        ("NixlPullConnector", "0.23.0", True),
+        ("NixlPullConnector", "0.24.0", False),
+        ("P2pNcclConnector", "0.23.0", False),
+        ("P2pNcclConnector", "0.24.0", True),
+        ("LMCacheConnectorV1", "0.18.1", False),
+    ],
+)
+def test_kv_connectors_that_a_release_registers(cli: Cli, name: str, release: str, open_: bool) -> None:
+    config = f'{{"kv_connector": "{name}", "kv_role": "kv_both"}}'
+    command = ("vllm", "serve", "Qwen/Qwen3-8B", "--kv-transfer-config", config)
+    missing = ask(cli, *at("9.0", release), "--", *command)[1].get("missing", [])
+    assert missing == ([f"whether anything registers the KV connector {name}"] if open_ else [])
+
+
+def test_what_older_releases_do_not_refuse_is_not_called_accepted(cli: Cli) -> None:
+    command = ("vllm", "serve", "Qwen/Qwen3-8B", "-tp", "0")
+    (finding,) = ask(cli, "--no-host", "--sm", "9.0", "--", *command)[1]["findings"]
+    assert finding["message"].endswith("The release is only assumed; it is not refused there by 0.18.1 to 0.22.1.")
+    roles = ask(cli, *at("9.0", "0.33.0"), "--", *command[:3], "--kv-transfer-config.kv_role", "both")[1]["findings"]
+    assert "one of kv_producer, kv_both, kv_consumer, found" in roles[0]["message"]
+
+
+@pytest.mark.parametrize(
+    ("config", "release", "code"),
+    [
+        ('{"bogus": 1}', "0.33.0", "launch-config-key"),
+        ('{"method": "ngram", "num-speculative-tokens": 2}', "0.33.0", None),
+        ('{"kv_cache_dtype": "auto", "method": "ngram", "num_speculative_tokens": 2}', "0.26.0", None),
+        ('{"kv_cache_dtype": "auto", "method": "ngram", "num_speculative_tokens": 2}', "0.25.1", "launch-config-key"),
+        ('{"method": "nope", "num_speculative_tokens": 2}', "0.33.0", VALUE),
+        ('{"method": 5, "num_speculative_tokens": 2}', "0.33.0", VALUE),
+        ('{"method": "ngram", "num_speculative_tokens": "x"}', "0.33.0", VALUE),
+        ('{"method": "ngram", "num_speculative_tokens": 0}', "0.33.0", VALUE),
+        ('{"model": ["a"], "num_speculative_tokens": 2}', "0.33.0", VALUE),
+    ],
+)
+def test_what_the_speculative_configuration_refuses(cli: Cli, config: str, release: str, code: str | None) -> None:
+    command = ("vllm", "serve", "Qwen/Qwen3-8B", "--speculative-config", config)
+    document = ask(cli, *at("9.0", release), "--", *command)[1]
+    assert codes(document, "unsupported") == ({code} if code else set())
+
+
+def test_a_method_of_some_releases_leaves_the_release_open(cli: Cli) -> None:
+    config = '{"method": "medusa", "model": "org/heads", "num_speculative_tokens": 2}'
+    command = ("vllm", "serve", "Qwen/Qwen3-8B", "--speculative-config", config)
+    document = ask(cli, "--no-host", "--sm", "9.0", "--", *command)[1]
+    assert (document["verdict"], document["missing"]) == ("unknown", ["engine_version"])
+    assert any("not refused there by 0.18.1 to 0.32.0" in finding["message"] for finding in document["findings"])
+
+
+@pytest.mark.parametrize(
+    ("options", "missing"),
+    [
+        (("--worker-cls", "auto"), []),
+        (("--worker-cls", "a.Worker"), ["what --worker-cls a.Worker does"]),
+        (("--model-class-overrides", "{}"), []),
+        (
+            ("--model-class-overrides", '{"Qwen3ForCausalLM": "a:Model"}'),
+            ["what --model-class-overrides a:Model does"],
+        ),
+    ],
+)
+def test_classes_that_stand_in_for_the_engines(cli: Cli, options: tuple[str, ...], missing: list[str]) -> None:
+    document = ask(cli, *at("9.0", "0.33.0"), "--", "vllm", "serve", "Qwen/Qwen3-8B", *options)[1]
+    assert document.get("missing", []) == missing

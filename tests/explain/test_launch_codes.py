@@ -41,6 +41,8 @@ def test_every_code_has_an_entry() -> None:
             "TypeError: EngineArgs.__init__() got an unexpected keyword argument 'kv_cache_dtyp'",
             "launch-unknown-keyword",
         ),
+        ("ValueError: invalid literal for int() with base 10: 'true'", "launch-bad-variable"),
+        ("AssertionError: 11009 is not divisible by 2", "launch-width-not-divisible"),
         ("launch-windows-together", "launch-windows-together"),
     ],
 )

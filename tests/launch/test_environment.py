@@ -80,3 +80,37 @@ def test_a_model_runner_known_only_where_it_is_run(
     lead = judge_launch(loaded, facts).lead
     assert lead.missing == (("VLLM_USE_V2_MODEL_RUNNER",) if open_ else ())
     assert lead.verdict == ("unknown" if open_ else "supported")
+
+
+@pytest.mark.parametrize(
+    ("assignment", "release", "verdict"),
+    [
+        ("VLLM_BATCH_INVARIANT=true", "0.33.0", "unsupported"),
+        ("VLLM_BATCH_INVARIANT=", "0.33.0", "unsupported"),
+        ("VLLM_BATCH_INVARIANT=true", "0.18.1", "supported"),
+        ("VLLM_BATCH_INVARIANT=00", "0.33.0", "supported"),
+        ("VLLM_USE_V2_MODEL_RUNNER=false", "0.18.1", "unsupported"),
+        ("VLLM_MLA_DISABLE=False", "0.33.0", "unsupported"),
+        ("VLLM_MLA_DISABLE=False", None, "unknown"),
+        ("VLLM_MLA_DISABLE=' 1 '", "0.33.0", "supported"),
+    ],
+)
+def test_variables_that_take_whole_numbers(
+    loaded: LoadedMatrix, assignment: str, release: str | None, verdict: str
+) -> None:
+    (launch,) = launches_in_script(f"{assignment} vllm serve Qwen/Qwen3-8B")
+    facts = read_launch(loaded.matrix, launch, Configuration(sm="9.0", engine_version=release))
+    assert judge_launch(loaded, facts).lead.verdict == verdict
+    found = [placed.finding.code for placed in facts.findings]
+    assert ("launch-bad-variable" in found) is (verdict != "supported")
+    assert facts.configuration.use_batch_invariant is not True
+
+
+@pytest.mark.parametrize(
+    ("dtype", "missing"), [("turboquant_k8v4", ("cudagraph_mode",)), ("fp8", ())], ids=["asked", "not asked"]
+)
+@pytest.mark.parametrize("option", ["--compilation-config $GRAPHS", "-O$LEVEL"])
+def test_an_open_graph_mode(loaded: LoadedMatrix, option: str, dtype: str, missing: tuple[str, ...]) -> None:
+    (launch,) = launches_in_script(f"vllm serve Qwen/Qwen3-8B --kv-cache-dtype {dtype} {option}")
+    facts = read_launch(loaded.matrix, launch, Configuration(sm="9.0", engine_version="0.33.0"))
+    assert facts.missing == missing

@@ -300,6 +300,14 @@ def test_a_block_of_a_template_is_there_or_not(loaded: LoadedMatrix) -> None:
     assert [one.verdict for one in scan(loaded, "pod.yaml", whole).launches] == ["supported"]
 
 
-def test_an_empty_default_is_there_to_be_set(loaded: LoadedMatrix) -> None:
-    listed = scan(loaded, "compose.yaml", f"{COMPOSE}    command: [--model, Qwen/Qwen3-8B, '${{MORE:-}}']\n")
-    assert [(d.code, "${MORE:-}" in d.message) for d in listed.diagnostics] == [("unknown", True)]
+@pytest.mark.parametrize(
+    ("service", "named"),
+    [
+        ("    command: [--model, Qwen/Qwen3-8B, '${MORE:-}']\n", "what ${MORE:-} stands for"),
+        (f"{QWEN}    environment: {{VLLM_BATCH_INVARIANT: '${{ON:-}}'}}\n", "VLLM_BATCH_INVARIANT"),
+        (f"{QWEN}    environment: ['VLLM_BATCH_INVARIANT=${{ON:-}}']\n", "VLLM_BATCH_INVARIANT"),
+    ],
+)
+def test_an_empty_default_is_there_to_be_set(service: str, named: str, loaded: LoadedMatrix) -> None:
+    diagnostics = scan(loaded, "compose.yaml", COMPOSE + service).diagnostics
+    assert [(d.code, d.message) for d in diagnostics] == [("unknown", f"The verdict is unknown: {named}.")]

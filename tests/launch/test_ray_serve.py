@@ -107,3 +107,8 @@ def test_both_are_judged(file: str, text: str, loaded: LoadedMatrix) -> None:
     assert {d.code for d in scan.diagnostics} == {"selector-kv-cache-dtype"}
     unknown = scan_text(loaded, file, text.replace("kv_cache_dtype", "kv_cache_dtyp"), ScanOptions(), None)
     assert {d.code for d in unknown.diagnostics} == {"launch-unknown-keyword"}
+
+
+def test_keywords_are_spelled_with_underscores(loaded: LoadedMatrix) -> None:
+    scan = scan_text(loaded, "a.yaml", APPLICATION.replace("kv_cache_dtype", "kv-cache-dtype"), ScanOptions(), None)
+    assert "launch-unknown-keyword" in [found.code for found in scan.diagnostics]

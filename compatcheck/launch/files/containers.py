@@ -6,6 +6,7 @@ in: whatever is found of the container, the rest of it stays open.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import msgspec
@@ -15,9 +16,10 @@ from compatcheck.launch.command_line import in_container
 from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.placeholders import is_open, is_reference, unveiled, veiled_values, with_defaults
 from compatcheck.launch.templates import veiled
-from compatcheck.launch.words import assignment, commands
+from compatcheck.launch.words import assignment, commands, split
 from compatcheck.launch.yaml_lenient import Node, starts_of
 
+_OPTIONS = re.compile(r"\n[ \t]*--[a-z]")
 Fill = Callable[[Word], Word]
 """What the program that reads the file puts in place of its references, before any shell sees the text."""
 
@@ -40,7 +42,7 @@ def named(title: str, node: Node) -> Word:
 def words_of(
     node: Node | None, lines: list[str], elsewhere: list[Word], title: str, fill: Fill = lambda word: word
 ) -> list[Word] | None:
-    """Return a command given as a list, or as one text that is split as a shell would; None where there is none."""
+    """Return a command given as a list, or as one text that is split into words; None where there is none."""
     if node is None or node.is_null():
         return None
     if isinstance(node.value, list):
@@ -50,7 +52,7 @@ def words_of(
         elsewhere.append(named(title, node))
         return []
     word = veiled(fill(Word(text, node.line, node.column, starts=starts_of(node, lines))))
-    return [word for command in commands(word.text, starts=word.starts) for word in command]
+    return split(word.text, word.starts)
 
 
 def _item(item: Node, lines: list[str], fill: Fill) -> Word:
@@ -62,9 +64,12 @@ def _item(item: Node, lines: list[str], fill: Fill) -> Word:
         word = veiled(fill(Word(text, item.line, item.column, starts=starts_of(item, lines))))
     else:
         word = fill(word_of(item))
-    if text and not word.text:  # nothing is only what stands there where nobody sets it
-        return Word(text, item.line, item.column, dynamic=True)
-    return msgspec.structs.replace(word, dynamic=is_open(word.text))
+    return _or_open(msgspec.structs.replace(word, dynamic=is_open(word.text)), text)
+
+
+def _or_open(word: Word, written: str) -> Word:
+    """Return a word; one that is empty only because nobody sets what is written there is known only to who does."""
+    return word if word.text or not written else msgspec.structs.replace(word, text=written, dynamic=True)
 
 
 def environment_of(node: Node | None, elsewhere: list[Word], title: str = "env") -> dict[str, Word]:
@@ -89,7 +94,7 @@ def environment_of(node: Node | None, elsewhere: list[Word], title: str = "env")
             elsewhere.append(named(title, name or item) if first is None else named(f"{title} {first[0]}", first[1]))
         elif text:
             pair = assignment(word_of(item))
-            found |= {pair[0]: pair[1]} if pair is not None else {text: _unset(item)}
+            found |= {pair[0]: _or_open(pair[1], text.partition("=")[2])} if pair is not None else {text: _unset(item)}
     return found
 
 
@@ -98,11 +103,23 @@ def _value(name: str, node: Node) -> Word:
     inner = node.get("value")
     node = inner if inner is not None else node
     known = node.text() is not None and not node.is_null()
-    return word_of(node) if known else Word(name, node.line, node.column, dynamic=True)
+    return _or_open(word_of(node), node.text() or "") if known else Word(name, node.line, node.column, dynamic=True)
 
 
 def _unset(node: Node) -> Word:
     return Word(node.text() or "", node.line, node.column, dynamic=True)
+
+
+def lines_alone(script: Word) -> list[Word]:
+    """Return the first line of options that no backslash joins to the line before, if any.
+
+    A shell takes it for a command; other programs that split a text, and whoever wrote it, for options of the launch.
+    """
+    if _OPTIONS.search(script.text) is None:
+        return []
+    firsts = (words[0] for words in commands(script.text, script.line, script.column, starts=script.starts) if words)
+    found = next((word for word in firsts if word.text.startswith("--")), None)
+    return [msgspec.structs.replace(found, text=f"the line of {found.text}", dynamic=True)] if found else []
 
 
 def image_of(node: Node | None) -> Node | None:
@@ -132,13 +149,15 @@ def launches_of(
     if picture is not None and docker.is_other_platform(picture.text):
         return []
     here = Word("", place.line, place.column)
+    scripts = [word for word in (*(entrypoint or ()), *(command or ())) if "\n" in word.text.strip()]
+    open_ = [*(elsewhere or ()), *(part for word in scripts for part in lines_alone(word))]
     found = in_container(command or [], veiled_values(environment), picture, entrypoint, place=here)
     return [
         msgspec.structs.replace(
             unveiled(launch),
             gpu=gpu if launch.gpu is None else launch.gpu,
             env_files=(*launch.env_files, *env_files),
-            elsewhere=(*launch.elsewhere, *(elsewhere or ())),
+            elsewhere=(*launch.elsewhere, *open_),
         )
         for launch in found
     ]

@@ -15,7 +15,10 @@ from compatcheck.launch.files.yaml_scripts import launches_in_scalars
 from compatcheck.launch.model import Launch
 from compatcheck.launch.yaml_lenient import Node
 
-_PODS = frozenset({"containers", "initContainers", "ephemeralContainers"})
+_PODS = ("containers", "initContainers", "ephemeralContainers")
+"""An init container may be one that runs beside the others (restartPolicy: Always)."""
+
+_READ = ("metadata", "annotations", "labels")
 
 
 class Kubernetes:
@@ -43,7 +46,7 @@ class Kubernetes:
             elif kind_of(document) == "LLMInferenceService":
                 found += launches_of_llm_service(document, lines, maps)
             elif not services.uses(document):
-                found += launches_in_values(document, lines) or _pods(document, lines, maps) or _others(document, lines)
+                found += launches_in_values(document, lines) or _all(document, lines, maps)
         return sorted(found, key=lambda launch: (launch.line, launch.column))
 
 
@@ -53,6 +56,13 @@ def _listed(document: Node) -> list[Node]:
     return items.items() if items is not None and kind_of(document) == "List" else [document]
 
 
+def _all(document: Node, lines: list[str], maps: Maps) -> list[Launch]:
+    """Return the launches of pods, and of what stands beside them: each place once."""
+    pods = _pods(document, lines, maps)
+    places = {(launch.line, launch.column) for launch in pods}
+    return [*pods, *(one for one in _others(document, lines) if (one.line, one.column) not in places)]
+
+
 def _others(document: Node, lines: list[str]) -> list[Launch]:
     """Return what else reads like a script or a container: steps and templates of Argo, Tekton and others."""
     spec = document.get("spec")
@@ -60,23 +70,22 @@ def _others(document: Node, lines: list[str]) -> list[Launch]:
 
 
 def _without_pods(node: Node) -> Node:
-    """Return a node without the containers of pods in it, which were looked at."""
+    """Return a node without the containers of pods in it, which were looked at, and without what people read."""
     if isinstance(node.value, list):
         return msgspec.structs.replace(node, value=[_without_pods(item) for item in node.value])
     if not isinstance(node.value, dict):
         return node
-    kept = {key: _without_pods(value) for key, value in node.value.items() if key not in _PODS}
+    kept = {key: _without_pods(value) for key, value in node.value.items() if key not in (*_PODS, *_READ)}
     return msgspec.structs.replace(node, value=kept)
 
 
 def _pods(document: Node, lines: list[str], maps: Maps) -> list[Launch]:
     found: list[Launch] = []
     for node in document.walk():
-        containers = node.get("containers")
-        if containers is not None and isinstance(containers.value, list):
-            gpu = gpu_of(node)
-            for container in containers.value:
-                found += Pod(container, lines, maps).launches(gpu)
+        lists = [part for key in _PODS if (part := node.get(key)) is not None and isinstance(part.value, list)]
+        gpu = gpu_of(node) if lists else None
+        for container in (one for part in lists for one in part.items()):
+            found += Pod(container, lines, maps).launches(gpu)
         model = node.get("model")  # KServe's predictor: a container without the list around it
         if model is not None and model.get("image") is not None and model.get("args") is not None:
             found += Pod(model, lines, maps).launches(gpu_of(node))

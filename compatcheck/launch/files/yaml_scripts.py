@@ -13,7 +13,7 @@ import msgspec
 from compatcheck.launch import docker
 from compatcheck.launch.command_line import launches_in_script, with_image
 from compatcheck.launch.files.block_texts import read_block
-from compatcheck.launch.files.containers import image_of, launches_of, named, word_of, words_of
+from compatcheck.launch.files.containers import image_of, launches_of, lines_alone, named, word_of, words_of
 from compatcheck.launch.files.gitlab_jobs import with_bases
 from compatcheck.launch.files.reader import read_documents
 from compatcheck.launch.files.script_variables import VARIABLES, filled, handed_on, runtime_of, variables_of
@@ -168,9 +168,12 @@ class _Walk:
             body += (node.text() or "") + "\n"
         word = veiled(filled(Word(body, starts=tuple(starts)), scope.environment))
         environment = veiled_values(scope.environment)
+        elsewhere = (*scope.elsewhere, *lines_alone(word))
         return [
             msgspec.structs.replace(
-                with_image(unveiled(launch), scope.image), elsewhere=scope.elsewhere, gpu=launch.gpu or scope.gpu
+                with_image(unveiled(launch), scope.image),
+                elsewhere=elsewhere,
+                gpu=launch.gpu or scope.gpu,
             )
             for launch in launches_in_script(word.text, environment=environment, starts=word.starts)
         ]
