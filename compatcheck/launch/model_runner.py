@@ -24,7 +24,7 @@ TURBOQUANT_SINCE, TURBOQUANT_UNTIL = "0.25.0", "0.27.0"
 """Releases whose V1 runner forgets a TurboQuant cache's dtype: get_kv_quant_mode knows it from 0.27 on."""
 _SINCE_026 = ("InklingForCausalLM", "InklingForConditionalGeneration", "LongcatFlashNgramForCausalLM")
 DEPENDS_SINCE, DEPENDS_UNTIL = "0.25.0", "0.29.0"
-"""Releases whose runner depends on the model: before them nearly all have V1, from 0.29 on all have V2."""
+"""Releases whose runner depends on the model: before them few are listed for V2, from 0.29 on all have it."""
 _ARCHITECTURES = frozenset({"DeepseekV2ForCausalLM", "GraniteMoeForCausalLM", "Qwen2MoeForCausalLM"})
 _OF_TYPE = {
     "deepseek_v2": "DeepseekV2ForCausalLM",
