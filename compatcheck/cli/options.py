@@ -31,6 +31,7 @@ HELP = {
     "num_kv_heads": "KV heads of one rank, after tensor parallelism.",
     "use_spec_decode": "Whether tokens are drafted and verified, by whatever method.",
     "cudagraph_mode": "cudagraph_mode of the compilation configuration; NONE with --enforce-eager.",
+    "use_v2_model_runner": "Whether the V2 model runner serves; default: as the release does, all models from 0.29 on.",
     "has_flashinfer": "Whether flashinfer-python is installed; default: yes, unless this host says otherwise.",
     "flashinfer_imports": "Whether `import flashinfer` works; default: yes, unless this host's packages are mixed.",
     "can_compile": "Whether FlashInfer finds nvcc, ninja and a C++ compiler; default: yes, unless this host has none.",

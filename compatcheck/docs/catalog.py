@@ -8,7 +8,7 @@ from compatcheck.docs.catalog_built_in import built_in
 from compatcheck.docs.catalog_combinations import add_combinations
 from compatcheck.docs.catalog_entry import Entry
 from compatcheck.docs.catalog_kernels import add_gates, add_refusals
-from compatcheck.resolve.describe import describe_condition
+from compatcheck.resolve.describe import describe_bites, describe_condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +71,7 @@ def _rules(matrix: Matrix) -> Iterator[Entry]:
             title=rule.title,
             kind="advisory" if rule.refuser == "advisory" else "rule",
             refuser=rule.refuser,
-            bites=rule.bites,
+            bites=describe_bites(rule.bites),
             effect=rule.effect,
             when=[describe_condition(rule.when)],
             why=rule.why,

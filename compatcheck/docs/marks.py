@@ -108,6 +108,7 @@ class Marks:
                 scope &= taken
             holds = self._bitmaps.of(rule.holds)[0] & scope
             self._mark(rule.code, holds)
+            self._mark((rule.code, "at start"), holds & self._bitmaps.of(rule.at_start)[0])
             for kernel in rule.kernels:
                 spoken[kernel] = spoken.get(kernel, 0) | holds
             if not rule.note:

@@ -24,13 +24,14 @@ class CheckQuestion(NamedTuple):
 
 
 class RuleQuestion(NamedTuple):
-    """A rule outside the selector; `early` where it bites before it."""
+    """A rule outside the selector; `early` where it bites before it, `at_start` where a moment that depends is init."""
 
     code: str
     early: bool
     note: bool
     kernels: frozenset[str]
     holds: Formula
+    at_start: Formula
 
 
 class Questions(NamedTuple):
@@ -48,6 +49,7 @@ class Questions(NamedTuple):
     def formulas(self) -> list[Formula]:
         """Return all formulas."""
         found = [check.refuses for check in self.checks] + [rule.holds for rule in self.rules]
+        found += [rule.at_start for rule in self.rules]
         found += [self.unasked, self.routing]
         return found + [formula for _, phases in self.kernels for phase in phases for formula in phase.formulas()]
 

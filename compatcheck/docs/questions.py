@@ -76,6 +76,7 @@ class Asker:
         for group in self._space.resolver.rules(self._space.engine_name, release).each:
             for rule in group:
                 self._holds(rule)
+                self.formulas.of(rule.at_start)
         for backend in self._space.backends(release):
             for check in engine.program(backend).checks:
                 self.formulas.of(check.predicate)
@@ -123,7 +124,8 @@ class Asker:
     def _rule(self, rule: RuleProgram, restrict: Callable[[Formula], Formula]) -> RuleQuestion:
         entry = rule.rule
         early, note = entry.bites == "config" and not entry.as_given, entry.effect == "note"
-        return RuleQuestion(rule.code, early, note, frozenset(entry.kernels), restrict(self._holds(rule)))
+        holds, at_start = restrict(self._holds(rule)), restrict(self.formulas.of(rule.at_start))
+        return RuleQuestion(rule.code, early, note, frozenset(entry.kernels), holds, at_start)
 
     def _at(self, asked: Asked, release: str) -> Asked:
         """Return what is left of questions at one release."""
@@ -133,7 +135,7 @@ class Asker:
         checks = [
             one._replace(refuses=restrict(one.refuses)) if "release" in one.refuses.axes else one for one in said.checks
         ]
-        rules = [one._replace(holds=restrict(one.holds)) if "release" in one.holds.axes else one for one in said.rules]
+        rules = [one._replace(holds=restrict(one.holds), at_start=restrict(one.at_start)) for one in said.rules]
         return self._together(
             said.unimportable,
             said.answered_by_model,

@@ -55,7 +55,8 @@ class Reasons:
 
     def number(self, finding: Finding, program: BackendProgram, facts: Any) -> int:
         """Return the number of a finding."""
-        key = (finding.code, finding.backend, finding.kernel, finding.words, finding.required, finding.actual)
+        told = (finding.backend, finding.kernel, finding.words, finding.required, finding.actual)
+        key = (finding.code, finding.bites, *told)
         known = self._seen.get(key)
         if known is None:
             known = self._seen[key] = self.add(self._reason(finding, program, facts))

@@ -10,7 +10,7 @@ from compatcheck.explain.own_codes import own_entries
 from compatcheck.matrix.load import LoadedMatrix
 from compatcheck.matrix.model import Engine, Kernel, Rule, Source, rules_of
 from compatcheck.matrix.versions import parse
-from compatcheck.resolve.describe import describe_condition, describe_grants
+from compatcheck.resolve.describe import describe_bites, describe_condition, describe_grants
 from compatcheck.resolve.findings import sources
 
 
@@ -36,7 +36,7 @@ def entries(loaded: LoadedMatrix, version: str | None = None) -> list[Entry]:
 def _rule(code: str, rule: Rule, loaded: LoadedMatrix) -> Entry:
     facts = [
         ("refused by", "nobody" if rule.refuser == "advisory" else rule.refuser),
-        ("bites", rule.bites),
+        ("bites", describe_bites(rule.bites)),
         ("effect", rule.effect),
         ("where", describe_condition(rule.when)),
     ]

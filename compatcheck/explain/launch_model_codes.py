@@ -236,7 +236,7 @@ MODEL_CODES = (
     LaunchCode(
         "launch-windows-together",
         "FLASHINFER refuses layers with different windows in one group",
-        "first-request",
+        "init",
         "unsupported",
         "Without the hybrid KV-cache manager all layers are one group, and FLASHINFER plans one window for it.",
         "Leave the manager on, or use FLASH_ATTN or TRITON_ATTN.",

@@ -131,6 +131,8 @@ def _read(facts: EnvironmentFacts, name: str, word: Word, flags: FlagTable, rele
         facts.places["use_batch_invariant"] = (word.line, word.column)
     elif name == RUNNER:
         facts.v2_runner = on
+        facts.fields["use_v2_model_runner"] = on
+        facts.places["use_v2_model_runner"] = (word.line, word.column)
     else:
         facts.mla_disabled = on
         facts.places["use_mla"] = (word.line, word.column)

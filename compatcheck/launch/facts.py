@@ -18,7 +18,7 @@ from compatcheck.launch.linear_reading import FORCING, environment_fields, read_
 from compatcheck.launch.model import Launch, LaunchFacts, Layer, Placed, Report, Setting, Word
 from compatcheck.launch.model_memory import ModelMemory
 from compatcheck.launch.model_reading import ModelReader
-from compatcheck.launch.model_runner import depends_on_runner
+from compatcheck.launch.model_runner import depends_on_runner, served_by_v2
 from compatcheck.launch.option_facts import OptionFacts
 from compatcheck.launch.option_reading import read_options
 from compatcheck.launch.packed_cache import hybrid_finding, is_packed, names_finding, open_layers, with_boundary
@@ -138,6 +138,8 @@ class _Reader:
             model.missing.append(RUNNER)
         if is_packed(self.fields.get("kv_cache_dtype")) and options.open & GRAPHS:
             model.missing.append("cudagraph_mode")
+        if not environment.runner_open and served_by_v2(model.config, layers, options, self.flags.release):
+            self.fields.setdefault("use_v2_model_runner", True)
         layers = self._drafted(layers, options)
         self._elsewhere()
         reports = (*environment.reports, *options.reports, *reader.reports, *model.reports, *self.reports)

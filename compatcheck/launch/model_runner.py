@@ -1,7 +1,7 @@
-"""Which model runner a launch takes, V1 or V2, where that decides whether a TurboQuant cache can be made.
+"""Which model runner a launch takes, V1 or V2, where that depends on the model.
 
 Sources: vllm/config/vllm.py:VllmConfig.use_v2_model_runner, _is_default_v2_model_runner_model,
-_get_v2_model_runner_unsupported_features and DEFAULT_V2_MODEL_RUNNER_ARCHITECTURES, @0.25.0 and @0.26.0.
+_get_v2_model_runner_unsupported_features and DEFAULT_V2_MODEL_RUNNER_ARCHITECTURES, @0.25.0, @0.26.0, @0.27.1, @0.28.0.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from compatcheck.resolve.verdict import Finding, FindingSource
 TURBOQUANT_SINCE, TURBOQUANT_UNTIL = "0.25.0", "0.27.0"
 """Releases whose V1 runner forgets a TurboQuant cache's dtype: get_kv_quant_mode knows it from 0.27 on."""
 _SINCE_026 = ("InklingForCausalLM", "InklingForConditionalGeneration", "LongcatFlashNgramForCausalLM")
+DEPENDS_SINCE, DEPENDS_UNTIL = "0.25.0", "0.29.0"
+"""Releases whose runner depends on the model: before them few are listed for V2, from 0.29 on all have it."""
 _ARCHITECTURES = frozenset({"DeepseekV2ForCausalLM", "GraniteMoeForCausalLM", "Qwen2MoeForCausalLM"})
 _OF_TYPE = {
     "deepseek_v2": "DeepseekV2ForCausalLM",
@@ -40,6 +42,8 @@ _WITHOUT_V2 = {
     "--ec-transfer-config": "EC transfer",
 }
 """Options that the V2 runner did not take in these releases, in the engine's words."""
+_MAY_POOL = frozenset({"--runner", "--convert", "--task"})
+"""Options that may make a model one for pooling."""
 
 
 def depends_on_runner(dtype: object, release: str) -> bool:
@@ -87,6 +91,18 @@ def turboquant_finding(
             FindingSource("https://github.com/vllm-project/vllm/issues/50709", kind="thread"),
         ),
     )
+
+
+def served_by_v2(
+    config: Mapping[str, Any] | None, layers: Sequence[Layer], options: OptionFacts, release: str
+) -> bool | None:
+    """Return True where a release whose runner depends on the model takes V2 for this one; None where that is open."""
+    depends = parse(DEPENDS_SINCE) <= parse(release) < parse(DEPENDS_UNTIL)
+    if config is None or not depends or not options.on.isdisjoint(_MAY_POOL):
+        return None
+    if any(layer.facts.get("attn_type") in ("encoder", "encoder_only") for layer in layers):
+        return None  # a pooling model, which stays on V1
+    return True if why_v1(config, layers, options, None, release) is None else None
 
 
 def why_v1(

@@ -7,7 +7,8 @@ groups of their own, so that they never meet; without it all layers are one grou
 Sources: vllm/v1/attention/backends/flashinfer.py:FlashInferMetadataBuilder.build@0.33.0,
 vllm/v1/core/kv_cache_planning.py:get_kv_cache_groups@0.33.0, vllm/config/vllm.py:VllmConfig.__post_init__@0.33.0 (with
 a KV connector since 0.23.0: only if the connector says that it can; before, off), vllm/utils/flashinfer.py:
-use_trtllm_attention@0.33.0.
+use_trtllm_attention@0.33.0, vllm/model_executor/warmup/kernel_warmup.py:kernel_warmup@0.18.1 (a batch with a prefill
+and decodes while the engine starts, where all layers are FLASHINFER's).
 """
 
 from __future__ import annotations
@@ -93,9 +94,9 @@ def _together(connector: str | None) -> Finding:
         "launch-windows-together",
         "FLASHINFER refuses layers with different windows in one group",
         f"The model mixes windows, and without the hybrid KV-cache manager ({cause}) all its layers are one group: "
-        "FLASHINFER raises at the first batch that trtllm attention does not take.",
+        "FLASHINFER raises at the first batch that trtllm attention does not take, which is one of its warm-up.",
         effect="unsupported",
-        bites="first-request",
+        bites="init",
         words="Window left is not the same for all layers. One potential fix is to set disable_sliding_window=True",
         exception="ValueError",
         fix="Leave the hybrid KV-cache manager on, or use FLASH_ATTN or TRITON_ATTN.",

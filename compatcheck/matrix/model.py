@@ -26,6 +26,8 @@ from compatcheck.matrix.records import Source as Source
 from compatcheck.matrix.records import Strict as Strict
 
 Bites = Literal["config", "selection", "init", "first-request", "silent"]
+RuleBites = Literal[Bites, "first_prefill", "first_decode"]
+"""Of what every prefill or every decode meets, it is a derived fact that says when: `init`, else the first request."""
 Refuser = Literal["engine", "library", "hardware", "toolkit", "package", "advisory"]
 Effect = Literal["unsupported", "degraded", "note"]
 Settling = Literal["windows", "model_runner", "pages"]
@@ -324,7 +326,7 @@ class Rule(Strict, frozen=True, kw_only=True):
 
     title: str
     refuser: Refuser
-    bites: Bites
+    bites: RuleBites
     effect: Effect
     when: Condition
     why: str

@@ -58,6 +58,8 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Whether the engine drafts tokens and verifies several of a request at once, by whatever method."""
     cudagraph_mode: str | None = None
     """The engine's cudagraph_mode; with FULL and the names that begin with it the graphs of decodes hold attention."""
+    use_v2_model_runner: bool | None = None
+    """Whether the V2 model runner serves the model; None: as the release takes it for most models."""
     flash_attn_version: int | None = None
     model_type: str | None = None
     weight_quantization: str | None = None
@@ -101,6 +103,7 @@ NULLABLE = frozenset(
         "use_prefill_query_quantization",
         "mla_prefill_backend",
         "flash_attn_version",
+        "use_v2_model_runner",
         "model_type",
         "weight_quantization",
         "slot_mapping_helpers",

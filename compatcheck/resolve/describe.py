@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compatcheck.matrix.model import FactCase, Grants
+from compatcheck.resolve.verdict import BITES_ORDER
 
 _COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
@@ -34,6 +35,11 @@ def describe_constraint(constraint: Any) -> str:
         elif key == "known":
             parts.append("known")
     return ", ".join(parts)
+
+
+def describe_bites(bites: str) -> str:
+    """Return when something bites: 'first_decode' -> 'first decode (init or first-request)'."""
+    return bites if bites in BITES_ORDER else f"{bites.replace('_', ' ')} (init or first-request)"
 
 
 def describe_condition(condition: dict[str, Any]) -> str:

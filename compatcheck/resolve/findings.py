@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from compatcheck.matrix.model import Backend, Kernel, Refusal, Rule, Source, rules_of
+from compatcheck.matrix.model import Backend, Kernel, Refusal, Source, rules_of
 from compatcheck.resolve.backend import FLAG_OF_FIELD, BackendProgram, Check
 from compatcheck.resolve.decided import decided_at
 from compatcheck.resolve.describe import describe_flag, describe_grants
@@ -15,6 +15,7 @@ from compatcheck.resolve.words import fill
 
 if TYPE_CHECKING:
     from compatcheck.matrix.load import LoadedMatrix
+    from compatcheck.resolve.rules import RuleProgram
 
 NOT_ASKED = "selector-not-asked"
 """The code of the note for a refusal by the selector that the model never meets."""
@@ -192,17 +193,18 @@ class FindingFactory:
 
     # -------------------------------------------------------------------------------- rules, kernels
 
-    def from_rule(self, code: str, rule: Rule, facts: Any) -> Finding:
+    def from_rule(self, program: RuleProgram, facts: Any) -> Finding:
         """Return the finding of a rule that holds."""
+        code, rule, bites = program.code, program.rule, program.bites(facts)
         words = fill(rule.words[0], facts) if rule.words and not rule.words[0].startswith("/") else None
-        key = f"{code}|{words}"
+        key = f"{code}|{words}|{bites}"
         finding = self._rules.get(key)
         if finding is None:
             finding = self._rules[key] = Finding(
                 code=code,
                 name=rule.title,
                 refuser=rule.refuser,
-                bites=rule.bites,
+                bites=bites,
                 effect=rule.effect,
                 message=f"{rule.title}. {rule.why}",
                 words=words,

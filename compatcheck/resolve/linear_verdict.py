@@ -173,7 +173,7 @@ class LinearJudge:
             if rule.kernels and not used.intersection(rule.kernels):
                 continue
             if holds:
-                findings.append(self._resolver.make.from_rule(program.code, rule, facts))
+                findings.append(self._resolver.make.from_rule(program, facts))
             elif rule.effect != "note":
                 missing |= program.missing(facts)
         kernels = frozenset(kernel for f in findings for kernel in self._resolver.matrix.rules[f.code].kernels)

@@ -247,7 +247,7 @@ class Resolver:
             if rule.kernels and not used.intersection(rule.kernels):
                 continue
             if holds:
-                findings.append(self.make.from_rule(program.code, rule, facts))
+                findings.append(self.make.from_rule(program, facts))
                 kernels.update(rule.kernels)
             elif rule.effect != "note":
                 missing |= program.missing(facts)

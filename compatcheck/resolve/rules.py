@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any
@@ -13,6 +13,7 @@ from compatcheck.resolve.clusters import SIZES, Cluster, cluster
 from compatcheck.resolve.conditions import AllOf, Compiler, Constant, Predicate
 from compatcheck.resolve.configuration import FIELDS, Configuration
 from compatcheck.resolve.narrowing import narrow, settled
+from compatcheck.resolve.verdict import BITES_ORDER
 from compatcheck.resolve.words import asked_fields, placeholders
 
 _CACHE_LIMIT = 65536
@@ -27,10 +28,12 @@ class RuleProgram:
         self._when = compiler.stated(rule.when)
         self._axis = attrgetter(rule.axis)
         self.fields = self._when.fields | ({rule.axis} if rule.versions else set())
+        self.at_start = compiler.condition({rule.bites: "init"}) if rule.bites not in BITES_ORDER else Constant(False)
+        """Whether it bites while the engine starts: where a derived fact, which `bites` names, says when that is."""
         words = rule.words[0] if rule.words and not rule.words[0].startswith("/") else ""
-        asked = asked_fields(placeholders(words))
+        asked = asked_fields(placeholders(words)) | self.at_start.fields
         self.named = asked
-        self.text = attrgetter(*sorted(asked)) if asked else (lambda facts: None)
+        self.text = self._text(asked)
         self.told = self.fields | asked
         """The fields that the answer and the finding's text can depend on."""
         self.key = attrgetter(*sorted(self.told)) if self.told else (lambda facts: None)
@@ -38,6 +41,19 @@ class RuleProgram:
         self._key = attrgetter(*names) if names else (lambda facts: None)
         self._cache: dict[Any, bool | None] = {}
         self._of_engine: dict[str, bool] = {}
+
+    def _text(self, asked: frozenset[str]) -> Callable[[Any], Any]:
+        """Return what gives all that its finding repeats of a configuration."""
+        words = attrgetter(*sorted(asked)) if asked else (lambda facts: None)
+        if not self.at_start.fields:
+            return words
+        return lambda facts: (self.bites(facts), words(facts))
+
+    def bites(self, facts: Any) -> str:
+        """Return when it bites, where it holds."""
+        if self.rule.bites in BITES_ORDER:
+            return self.rule.bites
+        return "init" if self.at_start.test(facts) else "first-request"
 
     @property
     def when(self) -> Predicate:

@@ -197,3 +197,27 @@ def test_a_connector_of_which_nothing_is_known_lifts_no_refusal(cli: Cli) -> Non
     connector = '{"kv_connector": "MyConnector", "kv_role": "kv_both"}'
     words = ("--kv-cache-dtype", "int8_per_token_head", "--kv-transfer-config", connector)
     assert served(cli, "0.23.0", GEMMA, *words, sm="9.0")["verdict"] != "supported"
+
+
+@pytest.mark.parametrize(
+    ("release", "model", "before", "options", "fails_at"),
+    [
+        ("0.26.0", "Qwen/Qwen3-8B", (), (), "init"),
+        ("0.26.0", "Qwen/Qwen3-8B", ("env", "VLLM_USE_V2_MODEL_RUNNER=0"), (), "first-request"),
+        ("0.26.0", "Qwen/Qwen3-8B", (), ("--runner", "pooling"), "first-request"),
+        ("0.26.0", "Qwen/Qwen3-8B", (), ("--enable-prompt-embeds",), "first-request"),
+        ("0.26.0", MOE, (), (), "first-request"),
+        ("0.26.0", MOE, ("env", "VLLM_USE_V2_MODEL_RUNNER=1"), (), "init"),
+        ("0.21.0", "Qwen/Qwen3-8B", (), (), "first-request"),
+        ("0.29.0", MOE, (), (), "init"),
+        ("0.31.0", "Qwen/Qwen3-8B", (), (), "first-request"),
+    ],
+)
+def test_the_runner_decides_when_it_fails(
+    cli: Cli, release: str, model: str, before: tuple[str, ...], options: tuple[str, ...], fails_at: str
+) -> None:
+    """In eager mode no graph runs a decode; up to 0.30 the V2 runner does, before any request comes."""
+    mismatch = ("--attention-backend", "FLEX_ATTENTION", "--kv-cache-dtype", "float16", "--enforce-eager")
+    document = served(cli, release, model, *mismatch, *options, before=before)
+    assert codes(document, "unsupported") == {"vllm-flex-16bit-mismatch"}
+    assert document["fails_at"] == fails_at

@@ -73,6 +73,23 @@ def test_random_cells_of_the_real_matrix(real_grid: Grid) -> None:
     assert {"supported", "unsupported"} <= seen
 
 
+@pytest.mark.parametrize(
+    ("release", "backend", "sm", "kv", "fails_at"),
+    [
+        ("0.28.0", "TURBOQUANT", "8.0", "turboquant_k8v4", "first-request"),
+        ("0.29.0", "TURBOQUANT", "8.0", "turboquant_k8v4", "init"),
+        ("0.33.0", "TURBOQUANT", "8.0", "turboquant_k8v4", "init"),
+        ("0.29.0", "FLASHINFER", "9.0", "fp8", "init"),
+    ],
+)
+def test_the_moment_is_told_apart(real_grid: Grid, release: str, backend: str, sm: str, kv: str, fails_at: str) -> None:
+    """The same rule holds in releases that run a prefill at start and in those that do not."""
+    (wide,) = [shape for shape in SHAPES[real_grid.kind(backend).id] if shape.fields.get("head_size") == 512]
+    found, expected = said(real_grid, release, backend, sm, kv, wide, False, real_grid.flashinfer[0])
+    assert found == expected
+    assert found[3] == fails_at
+
+
 def test_words_keep_their_placeholders(small: LoadedMatrix) -> None:
     grid = Grid(small)
     cell = grid.cell("0.33.0", "FLASHINFER", "9.0", "nvfp4", "256")

@@ -13,6 +13,7 @@ from compatcheck.matrix.errors import Problem
 from compatcheck.matrix.lint.context import Context, Severity
 from compatcheck.matrix.model import Backend, Kernel, PriorityCase, Route, RouteCase, Rule
 from compatcheck.matrix.yaml_reader import Path
+from compatcheck.resolve.verdict import BITES_ORDER
 
 CODE = "reference"
 _PHASES = ("kv_write", "prefill", "decode")
@@ -20,8 +21,8 @@ Found = tuple[Path, str, Severity]
 
 
 def check(context: Context) -> list[Problem]:
-    """Return names of backends, routes, kernels and libraries that are not in the matrix."""
-    found = [*_backends(context), *_orders(context), *_routes(context), *_kernels(context)]
+    """Return names of backends, routes, kernels, libraries and moments that are not in the matrix."""
+    found = [*_backends(context), *_orders(context), *_routes(context), *_kernels(context), *_moments(context)]
     return [context.problem(path, CODE, message, severity) for path, message, severity in found]
 
 
@@ -99,3 +100,11 @@ def _kernels(context: Context) -> Iterator[Found]:
         known = [*linear, *kernels] if rule.kind == "linear" else kernels
         for index, id_ in enumerate(rule.kernels):
             yield from _missing("kernel", id_, known, (*path, "kernels", index))
+
+
+def _moments(context: Context) -> Iterator[Found]:
+    for path, rule in context.records(Rule):
+        if rule.bites not in BITES_ORDER:
+            for engine in context.names("engines"):
+                known = context.names("engines", engine, "facts")
+                yield from _missing(f"derived fact of {engine}", rule.bites, known, (*path, "bites"))

@@ -10,19 +10,21 @@ from typing import Any
 
 from compatcheck.matrix.errors import Problem
 from compatcheck.matrix.lint.context import Context
-from compatcheck.matrix.model import RouteCase
+from compatcheck.matrix.model import RouteCase, Rule
 
 CODE = "unused"
+_UNASKED = "no condition or rule asks for this fact"
 
 
 def check(context: Context) -> list[Problem]:
     """Return facts and routes that are declared and not used."""
     asked = {name for _, condition in context.conditions for name in _asked(condition)}
+    asked |= {rule.bites for _, rule in context.records(Rule)}
     taken = {(path[1], case.route) for path, case in context.records(RouteCase)}
     problems: list[Problem] = []
     for engine in context.names("engines"):
         problems += [
-            context.problem(("engines", engine, "facts", name), CODE, "no condition asks for this fact", "warning")
+            context.problem(("engines", engine, "facts", name), CODE, _UNASKED, "warning")
             for name in context.names("engines", engine, "facts")
             if name not in asked
         ]

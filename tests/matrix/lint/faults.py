@@ -90,6 +90,13 @@ FAULTS = {
     "extends itself": Fault(
         "extends: FLASH_ATTN", "extends: FLASHINFER", "extends: FLASHINFER", "reference", ("itself",)
     ),
+    "moment": Fault(
+        "    bites: init\n    effect: unsupported",
+        "    bites: first_decode\n    effect: unsupported",
+        "bites: first_decode",
+        "reference",
+        ("derived fact of vllm", "first_decode"),
+    ),
     "members": Fault("extends: FLASH_ATTN", "members: [FLASHATTN]", "FLASHATTN]", "reference", ("FLASH_ATTN",)),
     "order": Fault(
         "{order: [FLASH_ATTN, FLASHINFER]}",
