@@ -32,14 +32,8 @@ def write_atomically(path: Path, data: bytes, *, parents: bool = False, flush: b
     temporary = os.path.join(folder, f".{name[:200]}.{os.urandom(8).hex()}")
     # What the user's umask allows, as for any new file; a file that is replaced keeps what it has.
     mode = 0o666 if there is None else 0o600
-    try:
-        descriptor = os.open(temporary, _NEW, mode)
-    except FileNotFoundError:
-        if not parents:
-            raise
-        os.makedirs(folder, exist_ok=True)
-        descriptor = os.open(temporary, _NEW, mode)
-    try:
+    try:  # from before the file is there: whatever stops this leaves none
+        descriptor = _opened(temporary, mode, folder if parents else None)
         try:
             left = memoryview(data)
             while left:
@@ -54,3 +48,14 @@ def write_atomically(path: Path, data: bytes, *, parents: bool = False, flush: b
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _opened(temporary: str, mode: int, folder: str | None) -> int:
+    """Open a new file; its folder is made where it is missing and given."""
+    try:
+        return os.open(temporary, _NEW, mode)
+    except FileNotFoundError:
+        if folder is None:
+            raise
+        os.makedirs(folder, exist_ok=True)
+        return os.open(temporary, _NEW, mode)

@@ -51,3 +51,16 @@ def test_folders_are_made_only_where_that_is_asked_for(tmp_path: Path) -> None:
         write_atomically(tmp_path / "no" / "a", b"")
     write_atomically(tmp_path / "no" / "a", b"x", parents=True)
     assert (tmp_path / "no" / "a").read_bytes() == b"x"
+
+
+def test_what_interrupts_the_making_of_a_file_leaves_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = os.open
+
+    def interrupted(path: str, *arguments: int) -> int:
+        os.close(opened(path, *arguments))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "open", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(tmp_path / "a", b"new")
+    assert os.listdir(tmp_path) == []

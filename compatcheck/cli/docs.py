@@ -135,7 +135,7 @@ def _regions(files: tuple[Path, ...], check: bool, load: Callable[[], LoadedMatr
 
     from compatcheck.docs.environment import DocsError
     from compatcheck.docs.files import read_text, write_text
-    from compatcheck.docs.regions import fill
+    from compatcheck.docs.regions import fill, has_regions
 
     made: list[Any] = []
 
@@ -151,8 +151,10 @@ def _regions(files: tuple[Path, ...], check: bool, load: Callable[[], LoadedMatr
     errors: list[DocsError] = []
     for path in files:
         try:
+            if not has_regions(path):
+                continue
             old = read_text(path)
-            new = fill(old, str(path), site) if "compatcheck:" in old else old
+            new = fill(old, str(path), site)
         except DocsError as error:
             errors.append(error)
             continue

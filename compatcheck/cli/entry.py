@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 
+from compatcheck.cli.exit_codes import GONE
 from compatcheck.cli.leave import leave
 
 
@@ -43,7 +44,7 @@ def entry() -> None:
             code = 130
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            code = 0
+            code = GONE
         except Exception:
             code = None  # the full command meets the same fault, and knows how to tell of it
         if code is not None:

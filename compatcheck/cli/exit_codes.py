@@ -9,6 +9,8 @@ FINDINGS = 1
 USAGE = 2
 UNKNOWN = 3
 INTERNAL = 4
+GONE = 141
+"""Whoever read the output went away: what a shell says of a program that SIGPIPE ends, since nothing is decided."""
 
 _OF_VERDICT = {"supported": FINE, "degraded": FINDINGS, "unsupported": FINDINGS, "unknown": UNKNOWN}
 

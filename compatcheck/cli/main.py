@@ -10,7 +10,7 @@ from importlib import import_module
 import click
 
 from compatcheck import __version__
-from compatcheck.cli.exit_codes import INTERNAL, USAGE
+from compatcheck.cli.exit_codes import GONE, INTERNAL, USAGE
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("compatcheck.cli.check:check", "Verdict for one configuration, or for a file of them."),
@@ -91,7 +91,7 @@ def entry() -> None:
         code = 130
     except BrokenPipeError:
         _discard_output()
-        code = 0
+        code = GONE
     except OSError as error:
         _discard_output()
         click.echo(

@@ -25,7 +25,7 @@ SKIPPED = frozenset({".git", ".hg", ".venv", "venv", "node_modules", "__pycache_
 NAMES = (
     *("*.md", "*.mdx", "*.markdown", "*.py", "*.pyi", "*.sh", "*.bash", "*.yaml", "*.yml", "*.service"),
     *("*ockerfile*", "*ontainerfile*", "*.zsh", "*.sbatch", "*.slurm", "*.container"),
-    *("makefile*", "gnumakefile", "*.mk", "*.mak", "*justfile", "*.just"),
+    *("makefile*", "gnumakefile", "*.mk", "*.mak", "justfile", "*.justfile", "*.just"),
     *(f"*.{kind}.{by}" for kind in ("sh", "sbatch", "slurm", "service", "container") for by in ("j2", "tmpl", "tpl")),
 )
 """Files that are looked at in a folder, in small letters; a file named on the command line is always looked at."""

@@ -12,6 +12,7 @@ import msgspec
 from compatcheck.caches import cache_folder
 from compatcheck.docs.environment import default_templates
 from compatcheck.docs.lines import Shown
+from compatcheck.docs.pages.index import by_hand
 from compatcheck.docs.render import generated
 
 if TYPE_CHECKING:
@@ -22,9 +23,8 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 def inputs_digest(loaded: LoadedMatrix, output: Path, templates: Path | None) -> str:
     """Return the digest of everything that the files are made from: matrix and names, templates, evidence, package."""
-    hashed = hashlib.sha256(
-        "\0".join([loaded.digest, *Shown(loaded, output).files()]).encode("utf-8", "surrogateescape")
-    )
+    names = [loaded.digest, *Shown(loaded, output).files(), "", *by_hand(output)]
+    hashed = hashlib.sha256("\0".join(names).encode("utf-8", "surrogateescape"))
     folders = [(default_templates(), ""), (_PACKAGE, ".py"), (output / "evidence", ".json")]
     folders += [(templates, "")] if templates else []
     for folder, suffix in folders:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from compatcheck.docs.environment import DocsError
-from compatcheck.docs.files import read_text
 
 if TYPE_CHECKING:
     from compatcheck.docs.site import Site
@@ -30,8 +29,10 @@ _INLINE = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
 """Inline code, which may speak of markers."""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 """A line as Markdown has it: a form feed or a line separator of Unicode ends none."""
-_FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<marks>`{3,}(?=[^`]*$)|~{3,})")
-"""A line that begins or ends a code block, in a list item too; backticks with more of them behind are inline code."""
+_FENCE = re.compile(
+    r"^(?P<indent>(?:[ \t]*(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t])))*[ \t]*)(?P<marks>`{3,}(?=[^`]*$)|~{3,})"
+)
+"""A line that begins or ends a code block, in quotations and lists too; what backticks end again is inline code."""
 
 
 class Region(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +48,9 @@ class Region(msgspec.Struct, frozen=True, kw_only=True):
 def find_regions(lines: list[str], file: str) -> list[Region]:
     """Return a file's regions. Raises `DocsError` with file:line for a marker that is malformed, nested or unclosed."""
     found: list[Region] = []
-    fence: tuple[str, int] | None = None
+    fence: tuple[str, int, int] | None = None
+    """Marks of the code block at hand, how deep it stands, and its line."""
+    passed: int | None = None
     open_: tuple[int, str, dict[str, str], str] | None = None
     for number, line in enumerate(lines):
         content = line.rstrip("\r\n").removeprefix("\ufeff")
@@ -55,11 +58,14 @@ def find_regions(lines: list[str], file: str) -> list[Region]:
         if open_ is None and fenced:
             marks, deep = fenced["marks"], len(fenced["indent"].expandtabs(4))
             if fence is None:
-                fence = marks, deep
-            elif marks.startswith(fence[0]) and deep <= fence[1] + 3 and content.strip() == marks:
+                fence, passed = (marks, deep, number), None
+            elif marks.startswith(fence[0]) and deep <= fence[1] + 3 and content.strip(" \t>") == marks:
                 fence = None
             continue
-        if fence is not None or not _ANY.search(_INLINE.sub("", content)):
+        if not _ANY.search(_INLINE.sub("", content)):
+            continue
+        if fence is not None:
+            passed = number if passed is None else passed
             continue
         where = f"{file}:{number + 1}"
         begin = _BEGIN.match(content)
@@ -81,6 +87,11 @@ def find_regions(lines: list[str], file: str) -> list[Region]:
                 f"{where}: not a marker: write '<!-- compatcheck:begin NAME -->' or '<!-- compatcheck:end -->' "
                 "on a line of its own"
             )
+    if fence is not None and passed is not None:
+        raise DocsError(
+            f"{file}:{fence[2] + 1}: this code block is never closed, and line {passed + 1} is a marker inside it; "
+            "close the block"
+        )
     if open_ is not None:
         raise DocsError(f"{file}:{open_[0] + 1}: the region {open_[1]} is never closed; add '<!-- compatcheck:end -->'")
     return found
@@ -146,5 +157,8 @@ def _render(region: Region, where: str, site: Callable[[], Site]) -> str:
 
 
 def has_regions(path: Path) -> bool:
-    """Return whether a file may hold a region. Raises `DocsError` where it cannot be read."""
-    return "compatcheck:" in read_text(path)
+    """Return whether a file may hold a region; one that holds none need not be text. Raises `DocsError`."""
+    try:
+        return b"compatcheck:" in path.read_bytes()
+    except OSError as error:
+        raise DocsError(f"{path}: cannot be read: {error.strerror or error}") from error

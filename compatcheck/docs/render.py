@@ -12,7 +12,7 @@ import msgspec
 
 from compatcheck.docs import header
 from compatcheck.docs.environment import DocsError, environment
-from compatcheck.docs.files import read_text, write_text
+from compatcheck.docs.files import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
@@ -95,11 +95,19 @@ def compare(files: dict[str, str], output: Path) -> list[Difference]:
         if path.exists() and not path.is_file():
             found.append(Difference(path, "not generated"))
             continue
-        text = read_text(path) if path.is_file() else None
+        text = _text_of(path) if path.is_file() else None
         state = header.state(text, expected)
         if state != "current":
             found.append(Difference(path, state, text or "", expected))
     return found + [Difference(path, "no longer generated") for path in generated(output, files)]
+
+
+def _text_of(path: Path) -> str:
+    """Return a page's text; bytes that are no UTF-8 are shown, and make it differ from whatever is generated."""
+    try:
+        return path.read_bytes().decode("utf-8", "backslashreplace")
+    except OSError as error:
+        raise DocsError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def write(files: dict[str, str], output: Path) -> list[Difference]:

@@ -82,10 +82,22 @@ def test_a_page_of_a_rule_that_is_gone_is_removed(output: Path) -> None:
 
 def test_a_file_of_ours_by_hand_stays(output: Path) -> None:
     note = output / "contributing.md"
+    assert "contributing.md" not in (output / "index.md").read_text(encoding="utf-8")
     note.write_text("# By hand\n", encoding="utf-8")
+    assert run(output).return_value == 1
+    assert "[contributing](contributing.md)." in (output / "index.md").read_text(encoding="utf-8")
     assert run(output, "--check").return_value == 0
-    assert run(output).return_value == 0
     assert note.exists()
+
+
+def test_bytes_that_are_no_text_are_a_hand_edit(output: Path) -> None:
+    page = output / "kernels.md"
+    page.write_bytes(page.read_bytes() + b"caf\xe9\n")
+    result = run(output, "--check")
+    assert "kernels.md: edited by hand" in result.stderr
+    assert "-caf\\xe9" in result.stdout
+    assert run(output).return_value == 1
+    assert run(output, "--check").return_value == 0
 
 
 def test_a_page_that_only_speaks_of_generated_ones_stays(output: Path) -> None:

@@ -88,11 +88,22 @@ def test_code_blocks_are_passed_over(page: Path) -> None:
         "1. item\n\n    ```markdown\n    <!-- compatcheck:begin nothing -->\n    ```\n",
         "```\n    ```\n<!-- compatcheck:begin nothing -->\n```\n",
         "~~~ a`b\n<!-- compatcheck:begin nothing -->\n~~~\n",
+        "2. ```bash\n   <!-- compatcheck:begin nothing -->\n   ```\n",
+        "> ```bash\n> <!-- compatcheck:begin nothing -->\n> ```\n",
     ],
 )
 def test_what_is_a_code_block(page: Path, text: str) -> None:
     page.write_text(text, encoding="utf-8")
     assert run(str(page)).return_value == 0
+
+
+@pytest.mark.parametrize("opening", ["- ```sh", "2. ```bash", "* ~~~", "> - ```"])
+def test_what_stands_behind_a_code_block_of_a_list_is_filled(page: Path, opening: str) -> None:
+    mark = opening[-3:] if opening.endswith("~~~") else "```"
+    end = f"> {mark}" if opening.startswith(">") else f"   {mark}"
+    page.write_text(f"{opening}\n{end}\n\n<!-- compatcheck:begin releases -->\n<!-- compatcheck:end -->\n", "utf-8")
+    assert run(str(page)).return_value == 1
+    assert "0.33.0" in page.read_text(encoding="utf-8")
 
 
 def test_inline_code_at_the_start_of_a_line_begins_no_code_block(page: Path) -> None:
@@ -215,6 +226,10 @@ def test_linear_regions_say_what_is_picked_and_what_asking_gives(small: LoadedMa
         ),
         ("\x0ca\u2028b\n\n<!-- compatcheck:end -->\n", ":3: this ends a region that no line begins"),
         ("a\u2028<!-- compatcheck:begin releases -->\n<!-- compatcheck:end -->\n", ":1: not a marker"),
+        (
+            "a\n```sh\n\n<!-- compatcheck:begin releases -->\n<!-- compatcheck:end -->\n",
+            ":2: this code block is never closed, and line 4 is a marker inside it",
+        ),
         ("<!-- compatcheck:begin rule 'x -->\n<!-- compatcheck:end -->\n", ":1: the arguments cannot be read"),
     ],
 )
@@ -229,7 +244,7 @@ def test_errors_have_their_place_and_write_nothing(page: Path, text: str, said: 
 
 def test_one_bad_file_does_not_keep_others_from_being_filled(page: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.md"
-    bad.write_bytes(b"ok\n\xff\xfe\n")
+    bad.write_bytes(b"ok\n\xff\xfe <!-- compatcheck:begin releases -->\n")
     page.write_text("<!-- compatcheck:begin releases -->\n<!-- compatcheck:end -->\n", encoding="utf-8")
     result = run(str(bad), str(page), str(tmp_path / "absent.md"))
     assert result.return_value == 2
@@ -238,7 +253,8 @@ def test_one_bad_file_does_not_keep_others_from_being_filled(page: Path, tmp_pat
     assert "0.33.0" in page.read_text(encoding="utf-8")
 
 
-def test_a_file_without_regions_loads_no_matrix(page: Path) -> None:
-    page.write_text("# plain\n", encoding="utf-8")
+@pytest.mark.parametrize("data", [b"# plain\n", b"caf\xe9\n"])
+def test_a_file_without_regions_loads_no_matrix(page: Path, data: bytes) -> None:
+    page.write_bytes(data)
     result = CliRunner().invoke(docs, ["--matrix", "no/such/matrix.yaml", str(page)], standalone_mode=False)
     assert result.return_value == 0

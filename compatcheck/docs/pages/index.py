@@ -8,6 +8,7 @@ from compatcheck.docs.pages import Page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from compatcheck.docs.site import Site
 
@@ -29,5 +30,11 @@ def pages(site: Site) -> Iterator[Page]:
             "kernels": len(site.matrix.kernels),
             "evidence": len(site.evidence),
             "linear": site.engine.linear is not None,
+            "by_hand": by_hand(site.output),
         },
     )
+
+
+def by_hand(output: Path) -> list[str]:
+    """Return the pages beside the generated ones that people write: this repository's."""
+    return [name for name in ("contributing", "templates") if (output / f"{name}.md").is_file()]
