@@ -27,6 +27,8 @@ _OPEN = re.compile(
 )
 DEFAULT = re.compile(r"(?<!\$)\$\{[A-Za-z_]\w*:?-([^{}$]*)\}")
 """A reference with a default that holds no other reference."""
+MAX_FILLED = 10_000
+"""Characters that variables put into one text; behind them references stay as they are."""
 MAX_NESTED = 3
 """Defaults of defaults that are followed."""
 _VEIL = re.compile(r"\$\{?_filled_in_([0-9a-f]+)_\}?")
@@ -78,6 +80,23 @@ def _moved(starts: tuple[tuple[int, int, int], ...], edits: list[Edit]) -> tuple
         shift += len(new) - (end - start)
         found.append((end + shift, last[1], max(1, last[2] + end - last[0])))
     return (*found, *((at + shift, line, column) for at, line, column in starts[index:]))
+
+
+def filled_from(word: Word, reference: re.Pattern[str], environment: dict[str, Word]) -> Word:
+    """Return a text with references replaced where their variables are known; what is escaped, `$$`, is a dollar.
+
+    A group of the pattern that matches is the variable's name.
+    """
+    edits: list[Edit] = []
+    room = MAX_FILLED
+    for match in reference.finditer(word.text):
+        value = environment.get(match[match.lastindex] if match.lastindex else "")
+        if match[0] == "$$":
+            edits.append((match.start(), match.end(), "$"))
+        elif value is not None and not value.dynamic and len(value.text) <= room:
+            edits.append((match.start(), match.end(), value.text))
+            room -= len(value.text)
+    return edited(word, edits)
 
 
 def veil(text: str) -> str:

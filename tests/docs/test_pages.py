@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from compatcheck.docs.pages import makers
 from compatcheck.docs.render import render_all
+from compatcheck.docs.site import Site
 from compatcheck.matrix.load import LoadedMatrix
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
@@ -210,3 +212,17 @@ def test_markdownlint(small_files: dict[str, str], tmp_path: Path) -> None:
         path.write_text(text, encoding="utf-8")
     run = subprocess.run([program, "**/*.md"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_what_templates_may_use_is_documented(small: LoadedMatrix, tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "templates.md").read_text("utf-8")
+    told = {
+        name: set(re.findall(r"`(\w+)", part))
+        for name, part in re.findall(r"- `([\w.-]+\.j2)`:(.*?)(?=\n- |\n## )", text, re.S)
+    }
+    site = Site(small, tmp_path)
+    used: dict[str, set[str]] = {}
+    for make in makers(site).values():
+        for page in make(site):
+            used.setdefault(page.template, set()).update(page.variables)
+    assert {name: variables - told[name] for name, variables in used.items() if variables - told[name]} == {}

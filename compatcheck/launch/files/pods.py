@@ -10,14 +10,11 @@ import msgspec
 
 from compatcheck.launch.files.containers import environment_of, launches_of, named, word_of, words_of
 from compatcheck.launch.model import Launch, Word
-from compatcheck.launch.placeholders import Edit, edited, is_open
+from compatcheck.launch.placeholders import filled_from, is_open
 from compatcheck.launch.yaml_lenient import Node
 
 _REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][\w.-]*)\)")
 
-
-MAX_FILLED = 10_000
-"""Characters that variables put into one text; behind them references stay as they are."""
 Maps = Mapping[str, Node]
 """Name of a ConfigMap of the same file -> its data."""
 
@@ -48,16 +45,7 @@ class Pod:
 
     def filled(self, word: Word) -> Word:
         """Return a text with `$(NAME)` replaced where the container's own environment says what it is."""
-        edits: list[Edit] = []
-        room = MAX_FILLED
-        for match in _REFERENCE.finditer(word.text):
-            value = self.environment.get(match[1]) if match[1] else None
-            if match[0] == "$$":
-                edits.append((match.start(), match.end(), "$"))
-            elif value is not None and not value.dynamic and len(value.text) <= room:
-                edits.append((match.start(), match.end(), value.text))
-                room -= len(value.text)
-        return edited(word, edits)
+        return filled_from(word, _REFERENCE, self.environment)
 
     def launches(self, gpu: Word | None) -> list[Launch]:
         """Return the launches of the container."""

@@ -7,10 +7,9 @@ import re
 import msgspec
 
 from compatcheck.launch.files.containers import environment_of
-from compatcheck.launch.files.pods import MAX_FILLED
 from compatcheck.launch.files.reader import UnreadableError, read_documents
 from compatcheck.launch.model import Word
-from compatcheck.launch.placeholders import Edit, edited, is_reference
+from compatcheck.launch.placeholders import filled_from, is_reference
 from compatcheck.launch.yaml_lenient import Node
 
 VARIABLES = ("variables", "envs", "secrets", "environment", "env")
@@ -22,16 +21,7 @@ _HANDED_ON = re.compile(r"([A-Za-z_]\w*)=[^\n]*>>\s*\"?\$\{?GITHUB_ENV")
 
 def filled(word: Word, environment: dict[str, Word]) -> Word:
     """Return a script with `${{ env.NAME }}` and `$(NAME)` replaced where the file says what it is."""
-    edits: list[Edit] = []
-    room = MAX_FILLED
-    for match in _REFERENCE.finditer(word.text):
-        value = environment.get(match[1] or match[2] or "")
-        if match[0] == "$$":
-            edits.append((match.start(), match.end(), "$"))
-        elif value is not None and not value.dynamic and len(value.text) <= room:
-            edits.append((match.start(), match.end(), value.text))
-            room -= len(value.text)
-    return edited(word, edits)
+    return filled_from(word, _REFERENCE, environment)
 
 
 def variables_of(node: Node, elsewhere: list[Word]) -> dict[str, Word]:
