@@ -124,8 +124,11 @@ def write(files: dict[str, str], output: Path) -> list[Difference]:
         if difference.state == "no longer generated":
             difference.path.unlink()
         else:
-            # Another run makes it again.
-            write_text(difference.path, files[difference.path.relative_to(output).as_posix()], flush=False)
+            text = files[difference.path.relative_to(output).as_posix()]
+            try:
+                write_text(difference.path, text, flush=False)  # another run makes it again
+            except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+                raise DocsError(f"{difference.path}: cannot be written: {error.strerror or error}") from error
     return differences
 
 

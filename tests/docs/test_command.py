@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -370,3 +371,12 @@ def test_an_include_of_what_is_not_there_has_its_line(output: Path) -> None:
     refused = run(output, "--check", "--templates", str(templates))
     assert refused.return_value == 2
     assert "index.md.j2:2: no such template: 'nowhere.j2'" in refused.stderr
+
+
+def test_a_file_where_a_folder_should_be(output: Path) -> None:
+    shutil.rmtree(output / "rules")
+    (output / "rules").write_text("mine\n", encoding="utf-8")
+    result = run(output)
+    assert result.return_value == 2
+    assert f"{output / 'rules'}" in result.stderr
+    assert "cannot be written" in result.stderr

@@ -226,3 +226,13 @@ def test_what_templates_may_use_is_documented(small: LoadedMatrix, tmp_path: Pat
         for page in make(site):
             used.setdefault(page.template, set()).update(page.variables)
     assert {name: variables - told[name] for name, variables in used.items() if variables - told[name]} == {}
+
+
+@pytest.mark.parametrize(
+    ("page", "open_"), [("nvfp4.md", re.compile(r": \?(.*?) \|")), ("selection.md", re.compile(r"\| unknown(.*?) \|"))]
+)
+def test_what_is_not_known_says_what_is_lacking(page: str, open_: re.Pattern[str]) -> None:
+    text = (Path(__file__).parents[2] / "docs" / page).read_text("utf-8")
+    found = open_.findall(text)
+    assert found
+    assert all(" (the matrix does not state" in said for said in found)

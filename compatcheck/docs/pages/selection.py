@@ -8,6 +8,7 @@ import msgspec
 
 from compatcheck.docs.axes import SHAPES
 from compatcheck.docs.pages import Page
+from compatcheck.docs.reasons import without_values
 from compatcheck.resolve.describe import describe_condition
 from compatcheck.resolve.engine import latest
 
@@ -88,11 +89,12 @@ def _scenario(grid: Grid, title: str, kind: str, shape_id: str, fields: dict[str
             "verdict": verdict.verdict,
             "codes": list(dict.fromkeys(f.code for f in verdict.findings if f.effect != "note" and f.backend is None)),
             "order": order,
-            "missing": verdict.missing,
+            "lacking": ", ".join(verdict.missing) or without_values(verdict.untested),
             "rejected": verdict.rejected or {},
         }
         alike = next(
-            (p for p in picks if all(p[k] == pick[k] for k in ("selected", "verdict", "codes", "order"))), None
+            (p for p in picks if all(p[k] == pick[k] for k in ("selected", "verdict", "codes", "order", "lacking"))),
+            None,
         )
         if alike:
             alike["sms"].append(sm)
