@@ -14,7 +14,7 @@ import msgspec
 
 from compatcheck.launch.flag_table import SWITCHES, Flag, FlagTable
 from compatcheck.launch.model import Setting, Word
-from compatcheck.launch.shell_patterns import PLACEHOLDER
+from compatcheck.launch.shell.patterns import PLACEHOLDER
 
 Problem = Literal["unknown", "ambiguous", "missing-value", "bad-value", "bad-choice", "unexpected", "unexpected-value"]
 

@@ -12,14 +12,14 @@ from compatcheck.launch.help_request import asks_help
 from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.placeholders import unveiled
 from compatcheck.launch.programs import CONTAINERS, ELSEWHERE, OTHERS, PYTHON, SCRIPT_TAKERS, SHEBANG, SHELLS, TELLING
-from compatcheck.launch.shell_flow import is_prompt
-from compatcheck.launch.shell_handed_on import handed_on
-from compatcheck.launch.shell_patterns import HIDDEN, UNKNOWN_PART
-from compatcheck.launch.shell_scanner import Command
-from compatcheck.launch.shell_setters import is_dotenv
-from compatcheck.launch.shell_survey import Survey
-from compatcheck.launch.shell_variable import Variable
-from compatcheck.launch.shell_variables import Variables
+from compatcheck.launch.shell.flow import is_prompt
+from compatcheck.launch.shell.handed_on import handed_on
+from compatcheck.launch.shell.patterns import HIDDEN, UNKNOWN_PART
+from compatcheck.launch.shell.scanner import Command
+from compatcheck.launch.shell.setters import is_dotenv
+from compatcheck.launch.shell.survey import Survey
+from compatcheck.launch.shell.variable import Variable
+from compatcheck.launch.shell.variables import Variables
 from compatcheck.launch.words import assignment, read_commands
 from compatcheck.launch.wrappers import (
     environment_of,

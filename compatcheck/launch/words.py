@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterator
 
 from compatcheck.launch.model import Word
-from compatcheck.launch.shell_flow import walk
-from compatcheck.launch.shell_reading import Reading
-from compatcheck.launch.shell_scanner import Command, Scanner
-from compatcheck.launch.shell_survey import survey
-from compatcheck.launch.shell_variable import Variable
-from compatcheck.launch.shell_variables import Variables
+from compatcheck.launch.shell.flow import walk
+from compatcheck.launch.shell.reading import Reading
+from compatcheck.launch.shell.scanner import Command, Scanner
+from compatcheck.launch.shell.survey import survey
+from compatcheck.launch.shell.variable import Variable
+from compatcheck.launch.shell.variables import Variables
 
 MAX_TEXT = 1_000_000
 """Characters; a launch script is a few hundred lines."""

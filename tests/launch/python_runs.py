@@ -14,7 +14,7 @@ from unittest import mock
 
 import msgspec
 
-from compatcheck.launch.files.python_file import PythonFile
+from compatcheck.launch.files.python.file import PythonFile
 from compatcheck.launch.model import Launch
 
 _FILE = "<text>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compatcheck.launch.files.python_file import PythonFile
+from compatcheck.launch.files.python.file import PythonFile
 from compatcheck.launch.model import Launch
 from compatcheck.launch.scan import ScanOptions, scan_text
 from compatcheck.matrix.load import LoadedMatrix

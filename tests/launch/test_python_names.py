@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from compatcheck.launch.files.python_file import PythonFile
+from compatcheck.launch.files.python.file import PythonFile
 from compatcheck.launch.model import Launch
 from compatcheck.launch.scan import ScanOptions, scan_text
 from compatcheck.matrix.load import LoadedMatrix

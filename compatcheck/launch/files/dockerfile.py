@@ -10,7 +10,7 @@ from compatcheck.launch import docker
 from compatcheck.launch.arguments import read_json
 from compatcheck.launch.command_line import in_container, launches_in_script, pinned_version, with_image
 from compatcheck.launch.model import Launch, Word
-from compatcheck.launch.shell_patterns import HEREDOC
+from compatcheck.launch.shell.patterns import HEREDOC
 from compatcheck.launch.words import assignment, commands, read_commands
 
 _TAKES_HEREDOC = re.compile(r"^\s*(?:RUN|COPY|ADD)\s", re.I)

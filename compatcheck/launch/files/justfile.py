@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from compatcheck.launch.files.just_expressions import Expression, NotAnExpressionError
-from compatcheck.launch.files.just_reading import JustReading, Recipe, Scope
+from compatcheck.launch.files.just.expressions import Expression, NotAnExpressionError
+from compatcheck.launch.files.just.reading import JustReading, Recipe, Scope
 from compatcheck.launch.files.scripts import Script, Scripts, joined
 from compatcheck.launch.model import Launch
 

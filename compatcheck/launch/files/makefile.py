@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from compatcheck.launch.files.make_lines import references
-from compatcheck.launch.files.make_reading import Reading, Rule
-from compatcheck.launch.files.make_targets import Targets
-from compatcheck.launch.files.make_values import Values
+from compatcheck.launch.files.make.lines import references
+from compatcheck.launch.files.make.reading import Reading, Rule
+from compatcheck.launch.files.make.targets import Targets
+from compatcheck.launch.files.make.values import Values
 from compatcheck.launch.files.scripts import MARK, Script, Scripts, joined, may_launch
 from compatcheck.launch.model import Launch
 

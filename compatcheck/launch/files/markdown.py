@@ -14,7 +14,7 @@ from compatcheck.launch.files.marks import may_launch
 from compatcheck.launch.files.moving import moved
 from compatcheck.launch.files.podman_quadlet import PodmanQuadlet
 from compatcheck.launch.files.production_stack import ProductionStack
-from compatcheck.launch.files.python_file import PythonFile
+from compatcheck.launch.files.python.file import PythonFile
 from compatcheck.launch.files.ray_serve import RayServe
 from compatcheck.launch.files.reader import Reader, UnreadableError
 from compatcheck.launch.files.systemd_unit import SystemdUnit

@@ -13,7 +13,7 @@ from compatcheck.launch.files.makefile import Makefile
 from compatcheck.launch.files.markdown import Markdown
 from compatcheck.launch.files.podman_quadlet import PodmanQuadlet
 from compatcheck.launch.files.production_stack import ProductionStack
-from compatcheck.launch.files.python_file import PythonFile
+from compatcheck.launch.files.python.file import PythonFile
 from compatcheck.launch.files.ray_serve import RayServe
 from compatcheck.launch.files.reader import Reader
 from compatcheck.launch.files.shell_script import ShellScript

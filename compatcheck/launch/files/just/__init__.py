@@ -1,0 +1,1 @@
+"""Justfiles: lines, settings and expressions."""

@@ -1,0 +1,1 @@
+"""Shell text into commands: words, variables, branches, loops, functions and subshells. Nothing is run."""
