@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 def read_words(words: tuple[str, ...], model: str | None) -> Launch:
     """Return the launch that the words after `--` are. Leaves with exit code 2 where they are none."""
-    from compatcheck.launch.command_line import find_launches, launches_in_script, pinned_version, with_version
+    from compatcheck.launch.command_line import find_launches, launches_in_script
     from compatcheck.launch.help_request import asks_help_of_vllm
+    from compatcheck.launch.installed_release import pinned_version, with_version
     from compatcheck.launch.model import Launch, Word
 
     if not words:

@@ -7,8 +7,10 @@ import re
 import msgspec
 
 from compatcheck.launch import clusters, docker
-from compatcheck.launch.flag_table import known_options
+from compatcheck.launch.engine_program import engine_launches, module_launches
 from compatcheck.launch.help_request import asks_help
+from compatcheck.launch.installed_release import pinned_version, with_version
+from compatcheck.launch.launch_parts import with_elsewhere, with_files, with_image
 from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.placeholders import unveiled
 from compatcheck.launch.programs import CONTAINERS, ELSEWHERE, OTHERS, PYTHON, SCRIPT_TAKERS, SHEBANG, SHELLS, TELLING
@@ -35,13 +37,6 @@ from compatcheck.launch.wrappers import (
 MAX_DEPTH = 60
 SHELL = 20
 """Programs that run another one and stand in each other; a shell, or a host, counts as so many of them."""
-SUBCOMMANDS = frozenset({"serve", "run-batch"})
-OMNI = "--omni"
-"""With it among the words vllm-omni takes the command over, with options of its own (its entrypoints/cli/main.py)."""
-BENCHMARKS = frozenset({"latency", "throughput"})
-_MODULES = re.compile(r"^vllm\.entrypoints\.(?:openai\.(?:api_server|run_batch)|api_server|cli\.main)$")
-_PINNED = re.compile(r"^(?:--(?:from|with)=)?vllm(?:\[[\w,-]*\])?(?:==|@)v?(\d[\w.]*)$")
-_INSTALLERS = frozenset({"pip", "pip3", "uv", "uvx", "python", "python3", "poetry", "pixi", "conda", "micromamba"})
 _QUOTES = re.compile(r"[\"'\\]")
 _WRITING = frozenset({"cat", "tee"})
 """Programs that write a here-document into a file, which whoever runs it may give any variables."""
@@ -75,17 +70,13 @@ def find_launches(words: list[Word], environment: dict[str, Word] | None = None,
     if is_wrapper(words[0]):
         return _wrapped(words, env, depth)
     if is_open_wrapper(words):
-        return [_with_elsewhere(launch, (words[0],)) for launch in find_launches(words[1:], env, depth + 1)]
+        return [with_elsewhere(launch, (words[0],)) for launch in find_launches(words[1:], env, depth + 1)]
     if first in SHELLS:
         return _inside_shell(words, env, depth)
     if first in CONTAINERS:
         return _container(words, env, depth)
-    program, rest = _program(words)
-    if program is None:
-        return _behind_dashes(words, env, depth)
-    if asks_help(rest) or any(word.text == OMNI for word in rest):
-        return []
-    return [Launch(program=program, words=tuple(rest), environment=env, line=words[0].line, column=words[0].column)]
+    own = engine_launches(words, env)
+    return _behind_dashes(words, env, depth) if own is None else own
 
 
 def _behind_dashes(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch]:
@@ -104,7 +95,7 @@ def _wrapped(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch
     if head is None:
         return _without_head(words, image, inner, depth)
     found = [with_image(launch, image) for launch in find_launches(words[head:], inner, depth + 1)]
-    return [_with_elsewhere(launch, opened_by(words[:head])) for launch in found]
+    return [with_elsewhere(launch, opened_by(words[:head])) for launch in found]
 
 
 def _given_script(words: list[Word], env: dict[str, Word], depth: int) -> list[Launch]:
@@ -179,7 +170,7 @@ def _by_function(words: list[Word], survey: Survey, env: dict[str, Word], depth:
     found = find_launches([*words[:at], *words[head:]], env, depth)
     changing = function.adds or function.sourced or function.everything or survey.exports(function)
     said = msgspec.structs.replace(words[at], text=f"the function {function.name}")
-    return [_with_elsewhere(launch, (said,) if changing else ()) for launch in found]
+    return [with_elsewhere(launch, (said,) if changing else ()) for launch in found]
 
 
 def _may_launch(words: list[Word]) -> bool:
@@ -195,12 +186,7 @@ def _with_sourced(launch: Launch, variables: Variables) -> Launch:
     """Return the launch with the files that were sourced before it, which may set anything."""
     files = tuple(word for word in variables.dotenv if is_dotenv(word.text))
     others = tuple(word for word in variables.sourced if word not in files)
-    return with_files(_with_elsewhere(launch, others), files)
-
-
-def _with_elsewhere(launch: Launch, words: tuple[Word, ...]) -> Launch:
-    """Return the launch with words that may hold options or variables of it."""
-    return msgspec.structs.replace(launch, elsewhere=(*words, *launch.elsewhere)) if words else launch
+    return with_files(with_elsewhere(launch, others), files)
 
 
 def _heredocs(
@@ -232,25 +218,6 @@ def _reads_script(words: list[Word]) -> bool:
     return names[0] in ("ssh", "sbatch")
 
 
-def pinned_version(words: list[Word]) -> Word | None:
-    """Return the release that a command installs by `vllm==0.33.0` (or runs, `uvx vllm@0.33.0`), at its place."""
-    names = [name_of(word) for word in words]
-    if not _INSTALLERS.intersection(names):
-        return None
-    for word in words:
-        match = _PINNED.match(word.text)
-        if match is not None and not word.dynamic:
-            return msgspec.structs.replace(word, text=match[1], column=word.column + match.start(1))
-    return None
-
-
-def with_version(launch: Launch, version: Word | None) -> Launch:
-    """Return the launch with the release that was installed for it, unless an image brings its own."""
-    if version is None or launch.image is not None or launch.engine_version is not None:
-        return launch
-    return msgspec.structs.replace(launch, engine_version=version)
-
-
 def _take_assignments(words: list[Word], env: dict[str, Word]) -> list[Word]:
     while words:
         pair = assignment(words[0])
@@ -261,34 +228,10 @@ def _take_assignments(words: list[Word], env: dict[str, Word]) -> list[Word]:
     return words
 
 
-def _program(words: list[Word]) -> tuple[str | None, list[Word]]:
-    """Return the engine's program and the words that follow it."""
-    if name_of(words[0]).partition("@")[0] == "vllm" and len(words) > 1:
-        second = words[1].text
-        if second in SUBCOMMANDS:
-            return f"vllm {second}", words[2:]
-        if second == "bench" and len(words) > 2 and words[2].text in BENCHMARKS:
-            return f"vllm bench {words[2].text}", words[3:]
-    return _module(words) if PYTHON.match(words[0].text) else (None, [])
-
-
-def _module(words: list[Word]) -> tuple[str | None, list[Word]]:
-    """Return the server module behind `-m`, and the words that follow it."""
-    texts = [word.text for word in words]
-    at = texts.index("-m") if "-m" in texts[:12] else len(texts)
-    if at + 1 < len(words) and _MODULES.match(texts[at + 1]):
-        rest = words[at + 2 :]
-        if texts[at + 1].endswith("cli.main"):
-            return _program([Word("vllm"), *rest])
-        return f"python -m {texts[at + 1]}", rest
-    return None, []
-
-
 def _without_head(words: list[Word], image: Word | None, env: dict[str, Word], depth: int) -> list[Launch]:
     """Return the launch of a wrapper that names no program: torchrun's module, or an image that has its own."""
-    program, rest = _module(words) if name_of(words[0]) == "torchrun" else (None, [])
-    if program is not None and not asks_help(rest):
-        return [Launch(program=program, words=tuple(rest), environment=env, line=words[0].line, column=words[0].column)]
+    if name_of(words[0]) == "torchrun" and (own := module_launches(words, env)):
+        return own
     if image is None:
         return []
     command = clusters.after_dashes(words)
@@ -351,7 +294,7 @@ def _container(words: list[Word], env: dict[str, Word], depth: int) -> list[Laun
     inner = {name: _passed_on(name, word, env) for name, word in container.environment.items()}
     found = in_container(container.command, inner, container.image, container.entrypoint, depth, place=words[0])
     found = [with_files(launch, container.env_files) for launch in found]
-    return [_with_elsewhere(launch, container.elsewhere) for launch in found]
+    return [with_elsewhere(launch, container.elsewhere) for launch in found]
 
 
 def _passed_on(name: str, word: Word, exported: dict[str, Word]) -> Word:
@@ -377,7 +320,7 @@ def in_container(
     words = [*(entrypoint or []), *command]
     found = find_launches(words, environment, depth + 1) if words else []
     own = not found and entrypoint is None and not asks_help(command)
-    if own and image is not None and _starts_server(image, command):
+    if own and image is not None and docker.starts_server(image, command):
         first = command[0] if command else (place or image)
         if command and not command[0].text.startswith("-") and (name_of(first) in SHELLS or PYTHON.match(first.text)):
             return []
@@ -392,31 +335,3 @@ def in_container(
             )
         ]
     return [with_image(launch, image) for launch in found]
-
-
-def _starts_server(image: Word, command: list[Word]) -> bool:
-    """Return whether an image, started with this command, is vLLM's server: by its name, or by vLLM's own options.
-
-    Images of one's own keep the entrypoint of the image that they are built on. With another name than vllm's the
-    options have to be vLLM's, all of them, and one of them nobody else's.
-    """
-    if docker.is_vllm_server(image.text):
-        return True
-    if not command:
-        return False
-    options = {word.text.split("=", 1)[0].replace("_", "-") for word in command if word.text.startswith("--")}
-    named = "vllm" in image.text.lower()
-    if command[0].text == "serve":
-        return named
-    unnamed = command[0].text.startswith("-") and options <= known_options()
-    return bool(options & TELLING) and (named or unnamed)
-
-
-def with_files(launch: Launch, files: tuple[Word, ...]) -> Launch:
-    """Return the launch with the files that its container takes variables from."""
-    return msgspec.structs.replace(launch, env_files=(*launch.env_files, *files)) if files else launch
-
-
-def with_image(launch: Launch, image: Word | None) -> Launch:
-    """Return the launch with its image, unless an inner one is nearer."""
-    return launch if launch.image is not None or image is None else msgspec.structs.replace(launch, image=image)

@@ -6,7 +6,9 @@ import re
 
 import msgspec
 
+from compatcheck.launch.flag_table import known_options
 from compatcheck.launch.model import Word
+from compatcheck.launch.programs import TELLING
 from compatcheck.launch.words import assignment
 
 NO_VALUE = frozenset(
@@ -137,3 +139,21 @@ def is_vllm_server(image: str) -> bool:
 def is_other_platform(image: str) -> bool:
     """Return whether an image is for another platform than CUDA (ROCm, CPU, TPU, XPU ...)."""
     return bool(_OTHER.search(image)) or ("vllm" in image and bool(_OTHER_PART.search(image)))
+
+
+def starts_server(image: Word, command: list[Word]) -> bool:
+    """Return whether an image, started with this command, is vLLM's server: by its name, or by vLLM's own options.
+
+    Images of one's own keep the entrypoint of the image that they are built on. With another name than vllm's the
+    options have to be vLLM's, all of them, and one of them nobody else's.
+    """
+    if is_vllm_server(image.text):
+        return True
+    if not command:
+        return False
+    options = {word.text.split("=", 1)[0].replace("_", "-") for word in command if word.text.startswith("--")}
+    named = "vllm" in image.text.lower()
+    if command[0].text == "serve":
+        return named
+    unnamed = command[0].text.startswith("-") and options <= known_options()
+    return bool(options & TELLING) and (named or unnamed)

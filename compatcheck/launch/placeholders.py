@@ -6,6 +6,7 @@ import re
 
 import msgspec
 
+from compatcheck.launch.launch_parts import with_each_word
 from compatcheck.launch.model import Launch, Word
 
 _TEMPLATE = r"""
@@ -114,15 +115,7 @@ def veiled_values(environment: dict[str, Word]) -> dict[str, Word]:
 
 def unveiled(launch: Launch) -> Launch:
     """Return a launch with the veiled parts put back; a word that holds one is known only where it is filled in."""
-    return msgspec.structs.replace(
-        launch,
-        words=tuple(_unveiled(word) for word in launch.words),
-        environment={name: _unveiled(word) for name, word in launch.environment.items()},
-        env_files=tuple(_unveiled(word) for word in launch.env_files),
-        elsewhere=tuple(_unveiled(word) for word in launch.elsewhere),
-        image=_unveiled(launch.image) if launch.image is not None else None,
-        engine_version=_unveiled(launch.engine_version) if launch.engine_version is not None else None,
-    )
+    return with_each_word(launch, _unveiled)
 
 
 def _unveiled(word: Word) -> Word:

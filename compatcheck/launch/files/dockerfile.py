@@ -8,7 +8,9 @@ import msgspec
 
 from compatcheck.launch import docker
 from compatcheck.launch.arguments import read_json
-from compatcheck.launch.command_line import in_container, launches_in_script, pinned_version, with_image
+from compatcheck.launch.command_line import in_container, launches_in_script
+from compatcheck.launch.installed_release import pinned_version
+from compatcheck.launch.launch_parts import with_image
 from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.shell.patterns import HEREDOC
 from compatcheck.launch.words import assignment, commands, read_commands

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
+from compatcheck.launch.launch_parts import with_each_word
 from compatcheck.launch.model import Launch, Setting, Word
 
 _Placed = TypeVar("_Placed", Word, Setting, Launch)
@@ -26,14 +27,5 @@ def _replaced(launch: Launch, lines: int, columns: int, *, fixed: bool) -> Launc
         line, column = (lines, columns) if fixed else (item.line + lines, item.column + columns)
         return msgspec.structs.replace(item, line=line, column=column)
 
-    return msgspec.structs.replace(
-        at(launch),
-        words=tuple(at(item) for item in launch.words),
-        settings=tuple(at(item) for item in launch.settings),
-        environment={name: at(item) for name, item in launch.environment.items()},
-        env_files=tuple(at(item) for item in launch.env_files),
-        elsewhere=tuple(at(item) for item in launch.elsewhere),
-        image=at(launch.image) if launch.image is not None else None,
-        gpu=at(launch.gpu) if launch.gpu is not None else None,
-        engine_version=at(launch.engine_version) if launch.engine_version is not None else None,
-    )
+    placed = with_each_word(at(launch), at)
+    return msgspec.structs.replace(placed, settings=tuple(at(item) for item in launch.settings))

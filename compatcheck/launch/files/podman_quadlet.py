@@ -11,9 +11,10 @@ import msgspec
 
 from compatcheck.launch import docker
 from compatcheck.launch.arguments import read_json
-from compatcheck.launch.command_line import in_container, with_files
+from compatcheck.launch.command_line import in_container
 from compatcheck.launch.files.scripts import MARK, Scripts, bounded
 from compatcheck.launch.files.unit_settings import Setting, UnitEnvironment, UnitWords, read_settings
+from compatcheck.launch.launch_parts import with_files
 from compatcheck.launch.model import Launch, Word
 
 MAX_OPTIONS = 1000

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from compatcheck.launch.command_line import launches_in_script, pinned_version, with_files, with_version
+from compatcheck.launch.command_line import launches_in_script
+from compatcheck.launch.installed_release import pinned_version, with_version
+from compatcheck.launch.launch_parts import with_files
 from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.programs import TELLING
 from compatcheck.launch.words import MAX_TEXT, commands

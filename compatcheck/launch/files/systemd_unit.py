@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from compatcheck.launch.command_line import find_launches, pinned_version, with_version
+from compatcheck.launch.command_line import find_launches
 from compatcheck.launch.files.scripts import REACHED, Scripts, bounded
 from compatcheck.launch.files.unit_settings import Setting, UnitEnvironment, UnitWords, read_settings
+from compatcheck.launch.installed_release import pinned_version, with_version
 from compatcheck.launch.model import Launch, Word
 
 

@@ -11,13 +11,14 @@ from functools import partial
 import msgspec
 
 from compatcheck.launch import docker
-from compatcheck.launch.command_line import launches_in_script, with_image
+from compatcheck.launch.command_line import launches_in_script
 from compatcheck.launch.files.block_texts import read_block
 from compatcheck.launch.files.containers import image_of, launches_of, lines_alone, named, word_of, words_of
 from compatcheck.launch.files.gitlab_jobs import with_bases
 from compatcheck.launch.files.reader import read_documents
 from compatcheck.launch.files.script_variables import VARIABLES, filled, handed_on, runtime_of, variables_of
 from compatcheck.launch.files.task_gpus import gpu_of_resources
+from compatcheck.launch.launch_parts import with_image
 from compatcheck.launch.model import Launch, Word
 from compatcheck.launch.placeholders import unveiled, veiled_values
 from compatcheck.launch.templates import veiled

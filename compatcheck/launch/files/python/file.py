@@ -7,7 +7,7 @@ import re
 
 import msgspec
 
-from compatcheck.launch.command_line import find_launches, launches_in_script, pinned_version, with_files, with_version
+from compatcheck.launch.command_line import find_launches, launches_in_script
 from compatcheck.launch.files.python.engine import engine_class, engine_launch
 from compatcheck.launch.files.python.environment import Environments, either
 from compatcheck.launch.files.python.grown import opened, text_of
@@ -16,6 +16,8 @@ from compatcheck.launch.files.python.ray import is_ray_config, ray_launch
 from compatcheck.launch.files.python.spawn import Command
 from compatcheck.launch.files.python.values import name_of
 from compatcheck.launch.files.reader import UnreadableError
+from compatcheck.launch.installed_release import pinned_version, with_version
+from compatcheck.launch.launch_parts import with_files
 from compatcheck.launch.model import Launch, Word
 
 MAX_CHARACTERS = 1_000_000

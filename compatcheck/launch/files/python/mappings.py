@@ -17,7 +17,6 @@ from compatcheck.launch.files.python.values import Values, name_of
 
 _MADE = frozenset({"dict", "OrderedDict", "ModelLoadingConfig"})
 _COPIES = frozenset({"copy", "deepcopy", "asdict"})
-_ATTRIBUTES = frozenset({"asdict", "vars"})
 MAX_DEPTH = 20
 MAX_READS = 5000
 """Mappings that one mapping may be made of."""
